@@ -1,0 +1,5 @@
+//! `cargo httpbench`: builds an HTTP server, starts it, drives it through its scenarios, and reports.
+
+pub mod config;
+pub mod error;
+pub mod exit_code;

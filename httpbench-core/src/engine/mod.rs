@@ -1,0 +1,1 @@
+//! The load engine: executes one round of one scenario and answers what it saw.

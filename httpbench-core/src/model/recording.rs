@@ -1,0 +1,117 @@
+//! What the engine answers after a round.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Histogram, Nanos, StatusClasses};
+
+/// One round of one scenario, as the engine saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recording {
+    /// By the index of [`RoundPlan::arms`](super::RoundPlan::arms).
+    pub arms: Vec<ArmRecording>,
+    /// In the order of [`RoundPlan::slices`](super::RoundPlan::slices).
+    pub slices: Vec<SliceRecording>,
+    /// What the engine itself used.
+    pub engine: EngineUsage,
+}
+
+/// All slices of one arm together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmRecording {
+    /// Exchanges of the slices.
+    pub counts: Counts,
+    /// Exchanges of the warm-up, which are in no other number here.
+    pub warm_up: Counts,
+    /// Service times of good exchanges: actual send to last byte.
+    pub service: Histogram,
+    /// Actual send to first byte of the final answer's head, of good exchanges.
+    pub first_byte: Histogram,
+    /// Times that connections took to be established, warm-up included.
+    pub connect: Histogram,
+    /// Service times of check failures.
+    pub check_failure: Histogram,
+    /// Times until errors, request timeouts included.
+    pub error: Histogram,
+    /// Connections established, warm-up included.
+    pub connections: u64,
+    /// Statuses of completed exchanges.
+    pub statuses: StatusClasses,
+    /// Bytes of requests written.
+    pub sent_bytes: u64,
+    /// Bytes of answers read, heads and framing included.
+    pub received_bytes: u64,
+    /// Bytes of answers' bodies, after chunked decoding, as they were on the wire otherwise.
+    pub body_bytes: u64,
+    /// Status, body length and `Server` header of the first completed answer.
+    pub first_answer: Option<FirstAnswer>,
+}
+
+/// What was really answered, so that a report can show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstAnswer {
+    /// The final status.
+    pub status: u16,
+    /// Bytes of its body.
+    pub body_bytes: u64,
+    /// Its `Server` header.
+    pub server: Option<String>,
+}
+
+/// One slice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceRecording {
+    /// Which arm was loaded.
+    pub arm: usize,
+    /// Good exchanges that ended after the lead-in and before the slice's end.
+    pub good: u64,
+    /// From the end of the lead-in to the slice's end: what `good` is divided by.
+    #[serde(rename = "span_ns")]
+    pub span: Nanos,
+    /// All exchanges that completed in the slice, lead-in and drain included: what CPU time is divided by.
+    pub completed: u64,
+    /// From the first send to the end of the drain.
+    #[serde(rename = "wall_ns")]
+    pub wall: Nanos,
+    /// CPU time that each arm's process tree used from the first send to the end of the drain; `None` where it is not sampled.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Vec<Option<Nanos>>,
+    /// CPU time of the engine's threads over the same time.
+    #[serde(rename = "engine_cpu_ns")]
+    pub engine_cpu: Nanos,
+}
+
+/// What the engine itself used in the slices of a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineUsage {
+    /// CPU time of the engine's threads.
+    #[serde(rename = "cpu_ns")]
+    pub cpu: Nanos,
+    /// Time that passed, times nothing: compare with `cpu / threads`.
+    #[serde(rename = "wall_ns")]
+    pub wall: Nanos,
+    /// Threads that drove the load.
+    pub threads: u32,
+}
+
+/// One exchange, as it went over the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// Every byte sent.
+    pub sent: Vec<u8>,
+    /// Every byte received, interim answers and framing included, up to a bound of 1 MiB.
+    pub received: Vec<u8>,
+    /// Bytes received beyond that bound.
+    pub omitted_bytes: u64,
+    /// The final status and the service time, or why the exchange broke or failed its check.
+    pub outcome: Result<TracedAnswer, String>,
+}
+
+/// The end of a traced exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedAnswer {
+    /// The final status.
+    pub status: u16,
+    /// Actual send to last byte.
+    #[serde(rename = "service_ns")]
+    pub service: Nanos,
+}
