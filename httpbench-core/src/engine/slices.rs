@@ -77,7 +77,7 @@ pub(super) struct ThreadSlice {
     pub(super) good: u64,
     pub(super) completed: u64,
     pub(super) engine_cpu: Nanos,
-    /// On thread 0 only.
+    /// From the agreed start until every thread has drained.
     pub(super) wall: Nanos,
     /// By arm, on thread 0 only.
     pub(super) cpu: Vec<Option<Nanos>>,
