@@ -132,11 +132,11 @@ impl<C: Connection> Slot<C> {
 
 /// Drives one connection through a window, until its last exchange has ended, and gives it back.
 pub(super) async fn drive<D: Driver, P: Pacing>(
-    mut slot: Slot<D::Connection>,
+    mut slot: Box<Slot<D::Connection>>,
     arm: Rc<Arm<D>>,
     recorder: Rc<RefCell<Recorder>>,
     window: Window<P>,
-) -> Slot<D::Connection> {
+) -> Box<Slot<D::Connection>> {
     slot.watch.change_task();
     let mut sent = 0;
     let mut now = arm.clock.now();
