@@ -3,3 +3,6 @@
 pub mod config;
 pub mod error;
 pub mod exit_code;
+pub mod interrupt;
+pub mod process;
+pub mod server;

@@ -1,3 +1,7 @@
 //! The executable.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cargo_httpbench::process::supervisor::main_if_asked().unwrap_or(ExitCode::SUCCESS)
+}

@@ -1,7 +1,26 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
+//!
+//! One [thread](slices) per engine core, each with a runtime, connections and [recorders](recorder) of its own: nothing is
+//! shared while a slice runs. The [worker] is the loop of one connection; a [driver] moves its bytes; [pacing] says when.
+//! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
-use crate::model::{Recording, RoundPlan, Trace, TracePlan};
-use crate::scenario::WireRequest;
+mod clock;
+mod driver;
+mod health;
+mod observer;
+mod pacing;
+mod recorder;
+mod round;
+mod setup;
+mod slices;
+mod timeout;
+mod trace;
+mod worker;
+
+pub use round::run_round;
+pub use trace::trace;
+
+use crate::model::Counts;
 
 /// Why a plan could not be executed. What the server does wrong is never one: that is counted in the recording.
 #[derive(Debug, thiserror::Error)]
@@ -13,24 +32,36 @@ pub enum EngineError {
     /// The operating system refused what the engine needs before the first exchange.
     #[error("the load engine could not be set up")]
     Setup(#[from] std::io::Error),
-}
-
-/// Executes one round: every arm warmed up, then the slices in their order.
-///
-/// `requests` holds one request for each arm of the plan. Blocks until the last slice has drained.
-///
-/// # Errors
-///
-/// When the plan contradicts itself, or the operating system refuses threads, descriptors or core bindings.
-pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recording, EngineError> {
-    Err(EngineError::Plan(format!("{} requests for {}", requests.len(), plan.scenario)))
-}
-
-/// Performs one exchange and keeps every byte of it.
-///
-/// # Errors
-///
-/// When the operating system refuses what the engine needs. A broken exchange is told in [`Trace::outcome`].
-pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineError> {
-    Err(EngineError::Plan(format!("{} bytes for {}", request.bytes.len(), plan.scenario)))
+    /// The process may not have as many file descriptors as the connections need.
+    #[error(
+        "{connections} connections need {needed} file descriptors, and this process may have {hard}; raise the hard limit \
+         (`ulimit -Hn`) or ask for fewer connections"
+    )]
+    Descriptors {
+        /// Connections to all arms together.
+        connections: u64,
+        /// Descriptors needed.
+        needed: u64,
+        /// The hard limit.
+        hard: u64,
+    },
+    /// A thread could not be bound to its core.
+    #[error("an engine thread could not be bound to core {core}")]
+    Core {
+        /// The core's number.
+        core: u32,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// An engine thread did not come to the end of a slice.
+    #[error("an engine thread stopped in the middle of the round (a bug: please report it)")]
+    ThreadLost,
+    /// Exchanges were lost or counted twice.
+    #[error("the exchanges of arm {arm} do not add up (a bug: please report it): {counts:?}")]
+    Unbalanced {
+        /// Index of the arm.
+        arm: usize,
+        /// Its counts.
+        counts: Box<Counts>,
+    },
 }

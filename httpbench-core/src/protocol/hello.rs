@@ -43,6 +43,11 @@ impl Hello {
         }
     }
 
+    /// The greeting of a bench binary: in this crate's own name, which is linked into it.
+    pub(crate) fn ours() -> Self {
+        Self::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+    }
+
     /// Compares our greeting with the other side's.
     ///
     /// # Errors

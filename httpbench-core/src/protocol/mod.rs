@@ -8,6 +8,7 @@ mod channel;
 mod hello;
 mod messages;
 
+pub(crate) use channel::send;
 pub use channel::{Channel, ChannelError};
 pub use hello::{Hello, Mismatch, PROTOCOL_VERSION};
 pub use messages::{Answer, Ask, RunFailure};

@@ -49,6 +49,19 @@ impl Check {
         }
     }
 
+    /// Why no answer can pass: told when a request is rendered, so that nobody measures a failure.
+    pub(crate) fn contradiction(&self, is_head: bool) -> Option<String> {
+        match self.status {
+            // Interim answers (1xx) are never the final one; RFC 9110, section 15 ends the range at 599.
+            Some(status) if !(200..=599).contains(&status) => {
+                Some(format!("{status} is not the status of a final answer (200 to 599)"))
+            }
+            Some(204 | 304) if self.needs_body() => Some("an answer with status 204 or 304 has no body".to_owned()),
+            _ if is_head && self.needs_body() => Some("an answer to HEAD has no body".to_owned()),
+            _ => None,
+        }
+    }
+
     /// Judges a whole answer.
     ///
     /// # Errors
@@ -91,10 +104,20 @@ mod tests {
     }
 
     #[test]
+    fn check_that_no_answer_can_pass_is_known_as_such() {
+        for status in [0, 20, 101, 199, 600, u16::MAX] {
+            assert!(Check::status(status).contradiction(false).is_some(), "{status}");
+        }
+        assert!(Check::status(204).body_contains("x").contradiction(false).is_some());
+        assert!(Check::default().body_contains("x").contradiction(true).is_some());
+        assert_eq!(Check::status(200).body_contains("x").contradiction(false), None);
+    }
+
+    #[test]
     fn every_text_must_be_in_the_body() {
         let check = Check::default().body_contains("a").body_contains("");
         assert!(check.judge(200, b"bab").is_ok());
-        assert_eq!(check.judge(200, b"b").unwrap_err(), "the body (1 bytes) does not contain \"a\"");
+        assert_eq!(check.judge(200, b"b"), Err("the body (1 bytes) does not contain \"a\"".to_owned()));
         assert!(check.needs_body());
     }
 }

@@ -2,8 +2,13 @@
 //!
 //! Nothing here touches a socket. The engine takes a [`WireRequest`] and asks its [`Check`].
 
+mod caught;
 mod check;
+pub(crate) mod registry;
+mod request;
 mod wire;
 
+pub(crate) use caught::caught;
 pub use check::Check;
+pub use request::{Request, RequestError};
 pub use wire::WireRequest;

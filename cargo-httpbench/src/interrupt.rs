@@ -1,0 +1,202 @@
+//! Signals, turned into one cancellation flag that every wait looks at.
+//!
+//! The first SIGINT, SIGTERM or SIGHUP sets the flag: waits end with an error, the run unwinds and cleans up, and the exit code
+//! is 128 + n. A second one means *at once*: everything that was started is killed without grace and the process ends here.
+//! SIGTSTP (Ctrl-Z) stops all children before ourselves, and is counted, so that a round that was torn in two is repeated
+//! (they do not get the terminal's signals: each supervisor has its own session).
+//!
+//! Handlers only write a byte; a thread of this module does everything else.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, raise};
+
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::process::Woken;
+use crate::process::platform::{Ignored, catch};
+use crate::process::supervision::{freeze_all, kill_all, thaw_all};
+use crate::process::wait::readable;
+
+/// The one that [`Interrupt::install`] made: a process has one set of handlers.
+static INSTALLED: Mutex<Option<Interrupt>> = Mutex::new(None);
+
+/// Whether a signal has asked the command to end. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// The first signal's number, 0 before.
+    signal: AtomicU8,
+    suspensions: AtomicU64,
+    suspended_ns: AtomicU64,
+    /// At its end, and so readable for ever, once a signal has come.
+    wake: PipeReader,
+    waker: Mutex<Option<PipeWriter>>,
+}
+
+impl Interrupt {
+    /// Catches SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT for the rest of the process's life. Called again, it returns the same.
+    ///
+    /// What whoever started us made us ignore stays ignored: `nohup` and SIGHUP, a script's background job and SIGINT.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a pipe, a thread or a handler.
+    pub fn install() -> Result<Self> {
+        let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interrupt) = &*installed {
+            return Ok(interrupt.clone());
+        }
+        let interrupt = Self::set_up().map_err(|error| Error::unexpected("cannot catch signals", error))?;
+        Ok(installed.insert(interrupt).clone())
+    }
+
+    /// One that no signal reaches: for what cleans up after a signal has come.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a pipe.
+    pub fn deaf() -> Result<Self> {
+        Self::unconnected().map_err(|error| Error::unexpected("cannot create a pipe", error))
+    }
+
+    fn unconnected() -> io::Result<Self> {
+        let (wake, waker) = io::pipe()?;
+        let shared = Shared {
+            signal: AtomicU8::new(0),
+            suspensions: AtomicU64::new(0),
+            suspended_ns: AtomicU64::new(0),
+            wake,
+            waker: Mutex::new(Some(waker)),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    fn set_up() -> io::Result<Self> {
+        let interrupt = Self::unconnected()?;
+        let caught = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGTSTP, Signal::SIGCONT];
+        let signals = catch(&caught, Ignored::Stays)?;
+        let shared = Arc::clone(&interrupt.shared);
+        std::thread::Builder::new().name("signals".into()).spawn(move || shared.handle(signals))?;
+        Ok(interrupt)
+    }
+
+    /// Fails once a signal has come.
+    ///
+    /// # Errors
+    ///
+    /// With [`ExitCode::Signal`].
+    pub fn check(&self) -> Result<()> {
+        match self.shared.signal.load(Ordering::Acquire) {
+            0 => Ok(()),
+            number => {
+                let name = Signal::try_from(i32::from(number)).map_or("a signal", Signal::as_str);
+                Err(Error::new(ExitCode::Signal(number), format!("interrupted by {name}")))
+            }
+        }
+    }
+
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// With [`ExitCode::Signal`], at once, when a signal comes.
+    pub fn sleep(&self, time: Duration) -> Result<()> {
+        self.wait_for(&[], Some(time)).map(|_| ())
+    }
+
+    /// Waits until one of the descriptors can be read or is at its end. `None` waits for ever.
+    ///
+    /// # Errors
+    ///
+    /// With [`ExitCode::Signal`], at once, when a signal comes or has come.
+    pub fn wait_for(&self, descriptors: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Result<Woken> {
+        let mut all = Vec::with_capacity(descriptors.len() + 1);
+        all.push(self.shared.wake.as_fd());
+        all.extend_from_slice(descriptors);
+        let woken = readable(&all, timeout).map_err(|error| Error::unexpected("cannot wait for events", error))?;
+        self.check()?;
+        Ok(woken)
+    }
+
+    /// How often the command was suspended and went on. If it differs before and after a measurement, that is worthless.
+    #[must_use]
+    pub fn suspensions(&self) -> u64 {
+        self.shared.suspensions.load(Ordering::Acquire)
+    }
+
+    /// For how long the command was suspended by Ctrl-Z altogether. Deadlines of others move by it.
+    #[must_use]
+    pub fn suspended(&self) -> Duration {
+        Duration::from_nanos(self.shared.suspended_ns.load(Ordering::Acquire))
+    }
+}
+
+impl AsFd for Interrupt {
+    /// Readable for ever once a signal has come.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
+    }
+}
+
+impl Shared {
+    /// The thread: one byte is one signal.
+    fn handle(&self, mut signals: File) {
+        let mut own_continue_is_due = false;
+        let mut byte = [0];
+        while signals.read_exact(&mut byte).is_ok() {
+            match Signal::try_from(i32::from(byte[0])) {
+                Ok(Signal::SIGTSTP) => {
+                    self.suspend();
+                    own_continue_is_due = true;
+                }
+                // After a SIGSTOP, which nobody can catch, this is all that is heard of the pause.
+                Ok(Signal::SIGCONT) => {
+                    if !std::mem::take(&mut own_continue_is_due) {
+                        self.suspensions.fetch_add(1, Ordering::AcqRel);
+                    }
+                }
+                Ok(_) => self.interrupt(byte[0]),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn interrupt(&self, number: u8) {
+        if self.signal.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            drop(self.waker.lock().unwrap_or_else(PoisonError::into_inner).take());
+        } else if i32::from(number) != Signal::SIGHUP as i32 {
+            end_at_once(number);
+        }
+    }
+
+    fn suspend(&self) {
+        self.suspensions.fetch_add(1, Ordering::AcqRel);
+        freeze_all();
+        let before = Instant::now();
+        // Returns when somebody sends SIGCONT (`fg`, `bg`).
+        let _ = raise(Signal::SIGSTOP);
+        let pause = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.suspended_ns.fetch_add(pause, Ordering::AcqRel);
+        thaw_all();
+    }
+}
+
+/// Kills everything, shows the cursor that a progress line may have hidden, and ends the process.
+fn end_at_once(number: u8) -> ! {
+    kill_all();
+    let mut terminal = io::stderr();
+    if terminal.is_terminal() {
+        let _ = terminal.write_all(b"\x1b[?25h\n");
+    }
+    std::process::exit(ExitCode::Signal(number).code().into())
+}

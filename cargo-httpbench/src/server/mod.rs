@@ -1,0 +1,358 @@
+//! The server under test: its private folder, its port, its start, its life and its end.
+//!
+//! A [`Server`] that exists has answered an HTTP request, and whatever is sent to its address reaches a process below its
+//! supervisor. How it is loaded is left to others; what its death means for a run, too.
+
+mod address;
+mod failure;
+mod folder;
+mod hooks;
+mod memory;
+mod placeholders;
+mod probe;
+mod ready;
+mod sockets;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use self::placeholders::Placeholders;
+use self::ready::Wait;
+use crate::config::ServerSettings;
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::interrupt::Interrupt;
+use crate::process::{Child, Launch, LogTail, Stopped, Supervisor};
+
+pub use self::memory::Memory;
+
+/// Where servers are asked to listen.
+const HOST: &str = "127.0.0.1";
+
+/// A server to be started.
+#[derive(Clone, Debug)]
+pub struct ServerSpec {
+    /// What messages call it.
+    pub name: String,
+    /// Its executable.
+    pub executable: PathBuf,
+    /// How it is configured.
+    pub settings: ServerSettings,
+    /// The folder of its package: `copy` and `working_dir` are relative to it.
+    pub package_root: PathBuf,
+    /// What it inherits. Configured variables and `PORT`, `HOST`, `HTTPBENCH_DIR` come on top.
+    pub base_env: BTreeMap<OsString, OsString>,
+    /// The cores that it may run on. Empty: all.
+    pub cores: Vec<u32>,
+}
+
+/// A server that runs and answers. Dropped without [`Server::stop`], it is killed, and its `teardown` does not run.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    supervisor: Supervisor,
+    address: SocketAddr,
+    startup: Duration,
+    notes: Vec<Note>,
+    stop_timeout: Duration,
+    teardown: Option<Hook>,
+}
+
+/// Something that a user should know about a server that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// It listens somewhere else than it was asked to.
+    IgnoredPort {
+        /// What it was asked.
+        asked: u16,
+        /// What it does.
+        bound: u16,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::IgnoredPort { asked, bound } => write!(out, "ignored PORT={asked} and listens on {bound}"),
+        }
+    }
+}
+
+/// Something that went wrong with a server's end. The measurement before it stands.
+#[derive(Debug)]
+pub enum StopWarning {
+    /// It did not obey SIGTERM in time.
+    HadToBeKilled {
+        /// The server.
+        name: String,
+        /// What it was given.
+        grace: Duration,
+    },
+    /// Some of its processes could not be ended.
+    Left {
+        /// The server.
+        name: String,
+        /// Their ids.
+        pids: Vec<u32>,
+    },
+    /// Its `teardown` failed.
+    Teardown(Error),
+}
+
+impl fmt::Display for StopWarning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HadToBeKilled { name, grace } => {
+                let grace = humantime::format_duration(*grace);
+                write!(
+                    out,
+                    "`{name}` still ran {grace} after SIGTERM and was killed; `server.stop-timeout` gives it longer"
+                )
+            }
+            Self::Left { name, pids } => write!(out, "processes of `{name}` could not be killed: {pids:?}"),
+            Self::Teardown(error) => write!(out, "{error}"),
+        }
+    }
+}
+
+/// What a `setup`, a server and a `teardown` have in common, and what is theirs.
+#[derive(Clone, Debug)]
+struct Hook {
+    name: String,
+    program: PathBuf,
+    args: Vec<OsString>,
+    current_dir: PathBuf,
+    env: BTreeMap<OsString, OsString>,
+    cores: Vec<u32>,
+}
+
+impl Hook {
+    fn launch(&self) -> Launch {
+        let mut launch = Launch::new(&self.name, &self.program, &self.current_dir);
+        launch.args.clone_from(&self.args);
+        launch.env.clone_from(&self.env);
+        launch.cores.clone_from(&self.cores);
+        launch.exit = ExitCode::ServerFailed;
+        launch
+    }
+}
+
+impl Server {
+    /// Prepares the private folder, runs `setup`, starts the server and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// With [`ExitCode::Configuration`] when what is configured cannot be found, with [`ExitCode::ServerFailed`] when
+    /// `setup` fails or the server dies or does not get ready, and when a signal comes. Nothing is left running then, and
+    /// `teardown` has run if `setup` did.
+    pub fn start(spec: &ServerSpec, interrupt: &Interrupt) -> Result<Self> {
+        let current_dir = working_dir(spec)?;
+        let supervisor = Supervisor::start_with_folder(interrupt)?;
+        let dir = supervisor.folder().map(Path::to_path_buf).unwrap_or_default();
+        folder::copy(&spec.settings.copy, &spec.package_root, &dir)?;
+
+        let asked_port = asked_port(spec)?;
+        let placeholders =
+            Placeholders { port: asked_port, host: HOST.to_owned(), dir: dir.to_string_lossy().into_owned() };
+        let env = environment(spec, &placeholders);
+        let command = |name: &str, program: PathBuf, args: &[String]| Hook {
+            name: name.to_owned(),
+            program,
+            args: args.iter().map(|arg| placeholders.fill(arg).into()).collect(),
+            current_dir: current_dir.clone(),
+            env: env.clone(),
+            cores: spec.cores.clone(),
+        };
+        let hook = |kind: &str, words: &Option<Vec<String>>| {
+            let (program, args) = words.as_ref()?.split_first()?;
+            Some(command(&format!("{kind} of {}", spec.name), placeholders.fill(program).into(), args))
+        };
+        let teardown = hook("teardown", &spec.settings.teardown);
+        let setup = hook("setup", &spec.settings.setup);
+        let server = command(&spec.name, spec.executable.clone(), &spec.settings.args);
+
+        let started = setup
+            .map_or(Ok(()), |setup| hooks::run(setup.launch(), &supervisor, interrupt))
+            .and_then(|()| Self::bring_up(spec, &server, asked_port, supervisor.clone(), interrupt));
+        match started {
+            Ok(server) => Ok(Self { teardown, ..server }),
+            Err(error) => {
+                // The error that is told is the first one: a teardown after a failed start may well fail, too.
+                let _ = supervisor.stop(spec.settings.stop_timeout);
+                let _ = tear_down(teardown.as_ref(), &supervisor);
+                Err(error)
+            }
+        }
+    }
+
+    fn bring_up(
+        spec: &ServerSpec,
+        server: &Hook,
+        asked_port: u16,
+        supervisor: Supervisor,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        let child = Child::spawn_under(&supervisor, server.launch(), interrupt)?;
+        let ready = &spec.settings.ready;
+        let found = Wait { child: &child, started, asked_port, ready, interrupt }.until_ready()?;
+        let bound = found.address.port();
+        let notes = if bound == asked_port { Vec::new() } else { vec![Note::IgnoredPort { asked: asked_port, bound }] };
+        Ok(Self {
+            child,
+            supervisor,
+            address: found.address,
+            startup: found.startup,
+            notes,
+            stop_timeout: spec.settings.stop_timeout,
+            teardown: None,
+        })
+    }
+
+    /// What messages call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.child.name()
+    }
+
+    /// Where to connect.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The `Host` header of requests to it, such as `127.0.0.1:3000`.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// The process whose descendants are the server: its supervisor.
+    #[must_use]
+    pub fn root_pid(&self) -> u32 {
+        self.supervisor.pid()
+    }
+
+    /// The server's own first process.
+    #[must_use]
+    pub const fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// From the start of its process to its first good answer.
+    #[must_use]
+    pub const fn startup(&self) -> Duration {
+        self.startup
+    }
+
+    /// What a user should know about it.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Its private folder, gone after its end.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.supervisor.folder().unwrap_or(Path::new(""))
+    }
+
+    /// The last lines that it wrote.
+    #[must_use]
+    pub const fn log(&self) -> &LogTail {
+        self.child.log()
+    }
+
+    /// The memory of its whole process tree. `None` when it is dead, or nothing may be read.
+    #[must_use]
+    pub fn memory(&self) -> Option<Memory> {
+        memory::below(self.root_pid())
+    }
+
+    /// Becomes readable when it dies, for [`Interrupt::wait_for`]. Then ask [`Server::died`].
+    #[must_use]
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.child.events()
+    }
+
+    /// The error to report if it has ended by itself, with its status and its last lines.
+    #[must_use]
+    pub fn died(&self) -> Option<Error> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(ended)) => Some(failure::died_in_use(&self.child, ended)),
+            Err(error) => Some(error),
+        }
+    }
+
+    /// Stops the server's whole process tree, runs `teardown`, and removes the private folder. No signal cuts this short.
+    ///
+    /// # Errors
+    ///
+    /// When its supervisor does not answer.
+    pub fn stop(self) -> Result<Vec<StopWarning>> {
+        let name = self.name().to_owned();
+        let mut warnings = Vec::new();
+        match self.child.stop(self.stop_timeout)? {
+            Stopped::Politely => {}
+            Stopped::Killed { after } => warnings.push(StopWarning::HadToBeKilled { name, grace: after }),
+            Stopped::Left { pids } => warnings.push(StopWarning::Left { name, pids }),
+        }
+        if let Err(error) = tear_down(self.teardown.as_ref(), &self.supervisor) {
+            warnings.push(StopWarning::Teardown(error));
+        }
+        Ok(warnings)
+    }
+}
+
+/// Runs `teardown` after whatever happened, a signal included.
+fn tear_down(teardown: Option<&Hook>, supervisor: &Supervisor) -> Result<()> {
+    teardown.map_or(Ok(()), |hook| hooks::run(hook.launch(), supervisor, &Interrupt::deaf()?))
+}
+
+/// The folder that everything runs in.
+fn working_dir(spec: &ServerSpec) -> Result<PathBuf> {
+    let Some(configured) = &spec.settings.working_dir else { return Ok(spec.package_root.clone()) };
+    let dir = spec.package_root.join(configured);
+    if dir.is_dir() {
+        return Ok(dir);
+    }
+    Err(Error::new(
+        ExitCode::Configuration,
+        format!("`server.working-dir` is `{}`, which is not a folder", configured.display()),
+    )
+    .details("looked for", [dir.display().to_string()])
+    .help("`server.working-dir` is relative to the package"))
+}
+
+/// The port that the server is asked to listen on: a free one, unless the user configured `PORT`.
+fn asked_port(spec: &ServerSpec) -> Result<u16> {
+    if let Some(port) = spec.settings.env.get("PORT").and_then(|port| port.parse().ok()) {
+        return Ok(port);
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|socket| socket.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| Error::unexpected("cannot find a free port on 127.0.0.1", error))
+}
+
+/// The server's whole environment. What the user configured wins over what is always set.
+fn environment(spec: &ServerSpec, placeholders: &Placeholders) -> BTreeMap<OsString, OsString> {
+    let mut env = spec.base_env.clone();
+    let port = placeholders.port.to_string();
+    let always = [
+        ("PORT", port.as_str()),
+        ("HOST", &placeholders.host),
+        ("HTTPBENCH_DIR", &placeholders.dir),
+        ("ROCKET_PORT", &port),
+        ("ROCKET_ADDRESS", &placeholders.host),
+    ];
+    env.extend(always.map(|(name, value)| (name.into(), value.into())));
+    env.extend(spec.settings.env.iter().map(|(name, value)| (name.into(), placeholders.fill(value).into())));
+    env
+}

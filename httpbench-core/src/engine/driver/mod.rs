@@ -1,0 +1,185 @@
+//! What carries exchanges to a server: a [`Driver`] connects, a [`Connection`] exchanges.
+//!
+//! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
+//! [worker loop](super::worker). Chosen once per run, then called statically.
+
+pub(super) mod raw;
+
+use std::io;
+
+use nix::errno::Errno;
+
+use crate::model::{ErrorClass, Nanos};
+use crate::scenario::WireRequest;
+
+use raw::ProtocolError;
+
+/// Opens connections to one server.
+pub(super) trait Driver: 'static {
+    /// What it opens.
+    type Connection: Connection;
+
+    /// Opens one.
+    async fn connect(&self) -> io::Result<Self::Connection>;
+}
+
+/// One connection to a server.
+pub(super) trait Connection: 'static {
+    /// Sends one request and reads the whole answer. Dropping the future breaks the connection.
+    async fn exchange(&mut self, request: &WireRequest) -> Result<Answer, Failure>;
+
+    /// The body of the last answer, where the driver was told to keep it.
+    fn body(&self) -> Body<'_>;
+
+    /// The `Server` header of the last answer.
+    fn server(&self) -> Option<String>;
+
+    /// Whether the idle connection can carry another exchange: the server has neither closed it nor sent anything.
+    fn is_quiet(&mut self) -> bool;
+
+    /// Closes a connection that the server would have kept open, without leaving a local port in TIME_WAIT.
+    fn abandon(self);
+
+    /// What went over the wire since the last call.
+    fn take_traffic(&mut self) -> Traffic;
+}
+
+/// A complete answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    /// The final status.
+    pub(super) status: u16,
+    /// When the first byte of the final head came. `None`: in the same read as the last byte of the answer.
+    pub(super) first_byte: Option<Nanos>,
+    /// Bytes of the body.
+    pub(super) body_bytes: u64,
+    /// Whether the connection can be used again.
+    pub(super) after: After,
+}
+
+/// What is left of a connection after an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// It is ready for the next exchange.
+    Open,
+    /// The server has ended it.
+    Ended,
+    /// It must be closed by us: somebody said so, or it carries what it should not.
+    Spent,
+}
+
+/// A body, as far as it was kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Body<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// It was longer than what is kept.
+    TooLong,
+}
+
+/// Bytes that went over the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Traffic {
+    /// Bytes of requests written.
+    pub(super) sent: u64,
+    /// Bytes of answers read, heads and framing included.
+    pub(super) received: u64,
+    /// Bytes of bodies among them.
+    pub(super) body: u64,
+}
+
+/// Why an exchange broke.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// No connection could be opened.
+    #[error("no connection could be opened: {0}")]
+    Connect(io::Error),
+    /// No connection was opened in time.
+    #[error("no connection could be opened within {0:?}")]
+    ConnectTimeout(std::time::Duration),
+    /// The answer was not complete in time.
+    #[error("no whole answer within {0:?}")]
+    RequestTimeout(std::time::Duration),
+    /// The server closed the connection without a byte of an answer.
+    #[error("the server closed the connection before it sent a byte of the answer")]
+    ClosedEarly,
+    /// The server closed the connection within the answer.
+    #[error("the server closed the connection within the answer, after {received} bytes of it")]
+    Truncated {
+        /// Bytes of the answer, its head included.
+        received: u64,
+    },
+    /// Reading or writing failed.
+    #[error("the connection broke after {received} bytes of the answer: {source}")]
+    Broken {
+        /// Bytes of the answer, its head included.
+        received: u64,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// What came is not HTTP.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+}
+
+impl Failure {
+    /// The class that it counts in.
+    pub(super) fn class(&self) -> ErrorClass {
+        match self {
+            Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
+            Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
+            Self::RequestTimeout(_) => ErrorClass::RequestTimeout,
+            Self::ClosedEarly => ErrorClass::ClosedEarly,
+            Self::Truncated { .. } => ErrorClass::Truncated,
+            Self::Protocol(_) => ErrorClass::Protocol,
+        }
+    }
+
+    /// Whether the connection went away before any byte of the answer: on a reused connection, the sign that the server
+    /// had closed it while it was idle.
+    pub(super) fn is_unanswered_end(&self) -> bool {
+        match self {
+            Self::ClosedEarly => true,
+            Self::Broken { received: 0, source } => class_of(source) == ErrorClass::Reset,
+            _ => false,
+        }
+    }
+}
+
+fn class_of(error: &io::Error) -> ErrorClass {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EMFILE) => return ErrorClass::NoDescriptors,
+        Some(Errno::ENFILE) => return ErrorClass::FileTableFull,
+        Some(Errno::EADDRNOTAVAIL) => return ErrorClass::NoLocalPort,
+        _ => {}
+    }
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorClass::Refused,
+        // A write after the server's reset says EPIPE, where a read says ECONNRESET.
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            ErrorClass::Reset
+        }
+        io::ErrorKind::TimedOut => ErrorClass::ConnectTimeout,
+        _ => ErrorClass::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_this_machine_are_told_from_the_servers_faults() {
+        for (errno, class) in [
+            (Errno::EMFILE, ErrorClass::NoDescriptors),
+            (Errno::ENFILE, ErrorClass::FileTableFull),
+            (Errno::EADDRNOTAVAIL, ErrorClass::NoLocalPort),
+            (Errno::ECONNREFUSED, ErrorClass::Refused),
+            (Errno::ECONNRESET, ErrorClass::Reset),
+            (Errno::EPIPE, ErrorClass::Reset),
+            (Errno::ENETUNREACH, ErrorClass::Other),
+        ] {
+            assert_eq!(Failure::Connect(errno.into()).class(), class, "{errno}");
+        }
+    }
+}

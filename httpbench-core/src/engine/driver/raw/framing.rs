@@ -1,0 +1,259 @@
+//! From a header section to the framing of its body (RFC 9112, section 6.3), and whether the connection stays usable.
+//!
+//! Parses bytes that are there already; the [decoder](super::decode) collects them and follows the framing.
+//! Invariant: equal bytes of a head, for the same kind of request, always give an equal [`Head`].
+
+use super::decode::ProtocolError;
+
+/// The most header fields of one answer. Real servers send a dozen or two.
+pub(super) const MAX_HEADERS: usize = 128;
+
+/// What a head says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The status code, 100 to 999.
+    pub(super) status: u16,
+    /// How the end of the body is found.
+    pub(super) framing: Framing,
+    /// Whether another exchange may follow on the connection.
+    pub(super) reuse: Reuse,
+}
+
+/// How the end of an answer's body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// So many bytes. An answer without a body has none.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// The end of the connection.
+    UntilClose,
+}
+
+/// Whether a connection may carry another exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reuse {
+    /// It may.
+    Keep,
+    /// It must be closed after this answer.
+    Close,
+}
+
+/// What is known of a head that begins with the given bytes.
+pub(super) enum Parsed {
+    /// Its end has not come.
+    Partial,
+    /// It ends after so many bytes.
+    Complete(usize, Head),
+}
+
+/// Parses a head.
+pub(super) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Parsed, ProtocolError> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut fields);
+    match response.parse(bytes) {
+        Ok(httparse::Status::Partial) => Ok(Parsed::Partial),
+        Ok(httparse::Status::Complete(length)) => Ok(Parsed::Complete(length, head_of(&response, is_head)?)),
+        Err(httparse::Error::TooManyHeaders) => Err(ProtocolError::TooManyHeaders),
+        Err(error) => Err(ProtocolError::not_http(error, bytes)),
+    }
+}
+
+/// The value of the first field called `name` in a head, as text.
+pub(super) fn field(head: &[u8], name: &str) -> Option<String> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut fields);
+    response.parse(head).ok()?;
+    let field = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+    Some(String::from_utf8_lossy(field.value).into_owned())
+}
+
+/// Whether a request's own header section asks for the connection to be closed after the answer.
+pub(super) fn asks_to_close(request: &[u8]) -> bool {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut fields);
+    parsed.parse(request).is_ok() && lists(parsed.headers, "connection", b"close")
+}
+
+fn head_of(response: &httparse::Response<'_, '_>, is_head: bool) -> Result<Head, ProtocolError> {
+    let status = response.code.unwrap_or_default();
+    let old = response.version == Some(0);
+    let fields = &*response.headers;
+    let keep = !lists(fields, "connection", b"close") && (!old || lists(fields, "connection", b"keep-alive"));
+    let mut reuse = if keep { Reuse::Keep } else { Reuse::Close };
+    let length = content_length(fields)?;
+    let codings = transfer_codings(fields)?;
+    let framing = if is_head || matches!(status, 100..=199 | 204 | 304) {
+        Framing::Length(0)
+    } else {
+        match (codings, length) {
+            (Some(framing), length) => {
+                // Both fields, or chunks from HTTP/1.0, are the marks of request smuggling or a confused proxy: the
+                // answer is read, the connection is not used again (RFC 9112, sections 6.1 and 6.3).
+                if length.is_some() || old {
+                    reuse = Reuse::Close;
+                }
+                framing
+            }
+            (None, Some(length)) => Framing::Length(length),
+            (None, None) => Framing::UntilClose,
+        }
+    };
+    if framing == Framing::UntilClose {
+        reuse = Reuse::Close;
+    }
+    Ok(Head { status, framing, reuse })
+}
+
+/// The items of all fields called `name`: a field may come several times and hold a list (RFC 9110, section 5.3).
+fn items<'a>(fields: &'a [httparse::Header<'a>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    fields
+        .iter()
+        .filter(move |field| field.name.eq_ignore_ascii_case(name))
+        .flat_map(|field| field.value.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+}
+
+fn lists(fields: &[httparse::Header<'_>], name: &str, token: &[u8]) -> bool {
+    items(fields, name).any(|item| item.eq_ignore_ascii_case(token))
+}
+
+/// `Content-Length`, which may come several times if the values are equal: `5, 5` is 5 (RFC 9112, section 6.3, item 5).
+fn content_length(fields: &[httparse::Header<'_>]) -> Result<Option<u64>, ProtocolError> {
+    let mut found = None;
+    for item in items(fields, "content-length") {
+        let value = decimal(item).ok_or_else(|| ProtocolError::ContentLength(excerpt(item)))?;
+        match found {
+            Some(first) if first != value => return Err(ProtocolError::ContentLengthsDiffer(first, value)),
+            _ => found = Some(value),
+        }
+    }
+    Ok(found)
+}
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |value, byte| {
+        byte.is_ascii_digit().then(|| value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))).flatten()
+    })
+}
+
+/// The framing that `Transfer-Encoding` gives: chunks if that is the last coding, else all bytes until the end.
+fn transfer_codings(fields: &[httparse::Header<'_>]) -> Result<Option<Framing>, ProtocolError> {
+    let mut framing = None;
+    for item in items(fields, "transfer-encoding") {
+        let name = item.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        if framing == Some(Framing::Chunked) && name.eq_ignore_ascii_case(b"chunked") {
+            return Err(ProtocolError::ChunkedTwice);
+        }
+        framing =
+            Some(if name.eq_ignore_ascii_case(b"chunked") { Framing::Chunked } else { Framing::UntilClose });
+    }
+    Ok(framing)
+}
+
+/// The start of what was received, readable in a message.
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    let start = &bytes[..bytes.len().min(40)];
+    format!("`{}`{}", start.escape_ascii(), if start.len() < bytes.len() { " …" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Result<Head, ProtocolError> {
+        match parse_head(text.as_bytes(), false)? {
+            Parsed::Complete(length, head) => {
+                assert_eq!(length, text.len());
+                Ok(head)
+            }
+            Parsed::Partial => panic!("{text:?} is a whole head"),
+        }
+    }
+
+    fn framing(fields: &str) -> Framing {
+        head(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).expect("a sound head").framing
+    }
+
+    fn reuse(version: &str, fields: &str) -> Reuse {
+        head(&format!("HTTP/{version} 200 OK\r\n{fields}\r\n")).expect("a sound head").reuse
+    }
+
+    #[test]
+    fn length_comes_in_any_case_and_as_a_list_of_equal_values() {
+        assert_eq!(framing("CONTENT-LENGTH: 5\r\n"), Framing::Length(5));
+        assert_eq!(framing("content-length: 5, 5\r\n"), Framing::Length(5));
+        assert_eq!(framing("Content-Length: 5\r\nContent-Length: 5\r\n"), Framing::Length(5));
+    }
+
+    #[test]
+    fn lengths_that_differ_or_are_no_numbers_are_protocol_errors() {
+        for field in ["5\r\nContent-Length: 6", "5, 6", "-1", "0x5", "", "5,", "99999999999999999999", "+5"] {
+            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {field}\r\n\r\n");
+            assert!(head(&text).is_err(), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn transfer_encoding_wins_over_length_and_ends_the_connection() {
+        let both = head("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: gzip, CHUNKED\r\n\r\n");
+        assert_eq!(both, Ok(Head { status: 200, framing: Framing::Chunked, reuse: Reuse::Close }));
+    }
+
+    #[test]
+    fn transfer_encoding_without_chunked_last_lasts_until_the_connection_ends() {
+        for value in ["identity", "gzip", "chunked, gzip", ""] {
+            assert_eq!(framing(&format!("Transfer-Encoding: {value}\r\n")), Framing::UntilClose, "{value:?}");
+        }
+        assert!(head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn no_length_lasts_until_the_connection_ends() {
+        assert_eq!(framing(""), Framing::UntilClose);
+        assert_eq!(reuse("1.1", "Connection: keep-alive\r\n"), Reuse::Close);
+    }
+
+    #[test]
+    fn some_statuses_and_head_have_no_body_whatever_they_say() {
+        for status in [204, 304] {
+            let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 7\r\n\r\n");
+            let expected = Head { status, framing: Framing::Length(0), reuse: Reuse::Keep };
+            assert_eq!(head(&text), Ok(expected));
+        }
+        let text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert!(matches!(parse_head(text, true), Ok(Parsed::Complete(_, Head { framing: Framing::Length(0), .. }))));
+    }
+
+    #[test]
+    fn close_is_one_token_of_a_list_in_any_case() {
+        let length = "Content-Length: 0\r\n";
+        assert_eq!(reuse("1.1", length), Reuse::Keep);
+        assert_eq!(reuse("1.1", &format!("{length}connection: CLOSE\r\n")), Reuse::Close);
+        assert_eq!(reuse("1.1", &format!("{length}Connection: foo, close\r\n")), Reuse::Close);
+        assert_eq!(reuse("1.1", &format!("{length}Connection: closed\r\n")), Reuse::Keep);
+    }
+
+    #[test]
+    fn http_1_0_keeps_the_connection_only_if_it_says_so() {
+        let length = "Content-Length: 0\r\n";
+        assert_eq!(reuse("1.0", length), Reuse::Close);
+        assert_eq!(reuse("1.0", &format!("{length}Connection: Keep-Alive\r\n")), Reuse::Keep);
+    }
+
+    #[test]
+    fn request_that_asks_to_close_is_recognised() {
+        assert!(asks_to_close(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: TE, Close\r\n\r\n"));
+        assert!(!asks_to_close(b"GET /?connection=close HTTP/1.1\r\nHost: h\r\n\r\n"));
+    }
+
+    #[test]
+    fn too_many_fields_are_refused_by_the_limit() {
+        let text = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(MAX_HEADERS + 1));
+        assert_eq!(head(&text), Err(ProtocolError::TooManyHeaders));
+        assert!(head(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(MAX_HEADERS))).is_ok());
+    }
+}

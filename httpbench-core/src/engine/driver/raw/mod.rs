@@ -1,0 +1,22 @@
+//! HTTP/1.1 by our own codec on a TCP stream: the default, and the reason why the engine is not what is measured.
+//!
+//! [`connection`] moves bytes, [`decode`] finds the end of an answer, [`framing`] understands a head, [`chunked`] a body in
+//! chunks. Requests come rendered, so nothing is encoded.
+//!
+//! Decisions beyond the RFC's letter:
+//!
+//! - Bytes that follow a complete answer, with no request outstanding, belong to nobody (RFC 9112, section 9.2): the
+//!   answer counts, the connection is dropped, and the recording's number of connections shows it.
+//! - An answer that is complete before its request was fully written counts as it is (RFC 9112, section 9.5: an early
+//!   413); the connection is dropped, since the rest of the request was never sent.
+//! - `Expect: 100-continue` set by the user is sent with the body following at once, which RFC 9110, section 10.1.1 allows.
+
+mod chunked;
+mod connection;
+mod decode;
+mod framing;
+mod stream;
+
+pub(super) use decode::ProtocolError;
+pub(in crate::engine) use connection::{RawConnection, RawDriver};
+pub(in crate::engine) use stream::{Stream, Tap};

@@ -1,0 +1,105 @@
+//! The byte streams that a raw connection runs on: a TCP stream, or one that keeps what went through it.
+//!
+//! Leaves HTTP to the connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// The most bytes of an answer that a [`Tap`] keeps.
+pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
+
+/// What a raw connection needs of its transport.
+pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
+    /// Connects.
+    async fn open(address: SocketAddr) -> io::Result<Self>;
+
+    /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
+    fn is_quiet(&self) -> bool;
+
+    /// Makes closing it leave no local port in TIME_WAIT.
+    fn close_abruptly(self);
+}
+
+impl Stream for TcpStream {
+    async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = Self::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    fn is_quiet(&self) -> bool {
+        let mut byte = [0];
+        let peeked = recv(self.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+        peeked == Err(Errno::EAGAIN)
+    }
+
+    fn close_abruptly(self) {
+        // With a zero linger time the close sends RST. If that option fails, so be it: the port waits for a minute.
+        let _ = self.set_zero_linger();
+    }
+}
+
+/// A TCP stream that keeps what went through it.
+#[derive(Debug)]
+pub(in crate::engine) struct Tap {
+    stream: TcpStream,
+    /// Every byte written.
+    pub(in crate::engine) sent: Vec<u8>,
+    /// The first bytes read, up to [`TAP_BOUND`].
+    pub(in crate::engine) received: Vec<u8>,
+    /// How many bytes were read beyond that.
+    pub(in crate::engine) omitted: u64,
+}
+
+impl Stream for Tap {
+    async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = <TcpStream as Stream>::open(address).await?;
+        Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.stream.is_quiet()
+    }
+
+    fn close_abruptly(self) {
+        self.stream.close_abruptly();
+    }
+}
+
+impl AsyncRead for Tap {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = out.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, out);
+        let read = &out.filled()[before..];
+        let kept = read.len().min(TAP_BOUND - self.received.len());
+        self.received.extend_from_slice(&read[..kept]);
+        self.omitted += (read.len() - kept) as u64;
+        polled
+    }
+}
+
+impl AsyncWrite for Tap {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(written)) = polled {
+            self.sent.extend_from_slice(&bytes[..written]);
+        }
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

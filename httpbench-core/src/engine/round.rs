@@ -1,0 +1,204 @@
+//! A round from the outside: checks the plan, starts the threads, and puts their recordings together.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+use super::EngineError;
+use super::clock::Clock;
+use super::driver::raw::RawDriver;
+use super::observer::Observer;
+use super::setup::{bind_to_core, reserve_descriptors};
+use super::slices::{Agreement, Thread, ThreadArm, ThreadRecording};
+use super::worker::{Arm, Judging};
+use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, SliceRecording};
+use crate::scenario::WireRequest;
+
+/// Executes one round: every arm warmed up, then the slices in their order.
+///
+/// `requests` holds one request for each arm of the plan. Blocks until the last slice has drained; must not be called
+/// from within an asynchronous task.
+///
+/// # Errors
+///
+/// When the plan contradicts itself, or the operating system refuses threads, descriptors or core bindings.
+pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recording, EngineError> {
+    check(plan, &requests)?;
+    let threads = plan.load.threads.min(plan.load.connections);
+    let connections = u64::from(plan.load.connections) * plan.arms.len() as u64;
+    reserve_descriptors(connections, u64::from(threads))?;
+    let clock = Clock::new();
+    let agreement = Arc::new(Agreement::new(threads));
+    let recordings = thread::scope(|scope| {
+        // No thread may wait for one that could not be set up: all report first, then all are let go.
+        let (report, reports) = mpsc::channel();
+        let mut handles = Vec::new();
+        let mut go = Vec::new();
+        for index in 0..threads {
+            let (start, started) = mpsc::channel::<()>();
+            let (agreement, report, requests) = (Arc::clone(&agreement), report.clone(), &requests);
+            let body = move || -> Result<Option<ThreadRecording>, EngineError> {
+                let runtime = match set_up(plan, index) {
+                    Ok(runtime) => runtime,
+                    Err(error) => {
+                        let _ = report.send(Err(error));
+                        return Ok(None);
+                    }
+                };
+                let _ = report.send(Ok(()));
+                if started.recv().is_err() {
+                    return Ok(None);
+                }
+                let share = Share { index, threads, clock, agreement };
+                runtime.block_on(async { share.thread(plan, requests).run(plan).await }).map(Some)
+            };
+            handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
+            go.push(start);
+        }
+        for _ in 0..threads {
+            reports.recv().map_err(|_| EngineError::ThreadLost)??;
+        }
+        go.iter().for_each(|start| {
+            let _ = start.send(());
+        });
+        let joined = handles.into_iter().map(|handle| match handle.join() {
+            Ok(recorded) => recorded?.ok_or(EngineError::ThreadLost),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect::<Result<Vec<_>, EngineError>>()
+    })?;
+    put_together(plan, recordings)
+}
+
+fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> {
+    let wrong = |text: String| Err(EngineError::Plan(text));
+    let load = &plan.load;
+    if plan.arms.is_empty() || plan.arms.len() != requests.len() {
+        return wrong(format!("{} requests for {} arms", requests.len(), plan.arms.len()));
+    }
+    if load.connections == 0 || load.threads == 0 {
+        return wrong(format!("{} connections on {} threads", load.connections, load.threads));
+    }
+    if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
+        return wrong("a timeout of zero lets no exchange end".to_owned());
+    }
+    for (index, slice) in plan.slices.iter().enumerate() {
+        if slice.arm >= plan.arms.len() {
+            return wrong(format!("slice {index} loads arm {} of {}", slice.arm, plan.arms.len()));
+        }
+        if slice.lead_in >= slice.length {
+            return wrong(format!("the lead-in of slice {index} leaves nothing of it"));
+        }
+    }
+    Ok(())
+}
+
+/// Everything of a thread that the operating system can refuse.
+fn set_up(plan: &RoundPlan, index: u32) -> Result<LocalRuntime, EngineError> {
+    let cores = &plan.load.cores;
+    if !cores.is_empty() {
+        bind_to_core(cores[index as usize % cores.len()])?;
+    }
+    Ok(Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?)
+}
+
+/// Which part of the round a thread has.
+struct Share {
+    index: u32,
+    threads: u32,
+    clock: Clock,
+    agreement: Arc<Agreement>,
+}
+
+impl Share {
+    /// Within the thread's runtime.
+    fn thread(self, plan: &RoundPlan, requests: &[WireRequest]) -> Thread<RawDriver<TcpStream>> {
+        let load = &plan.load;
+        let connections = share(load.connections, self.threads, self.index);
+        let arms = plan.arms.iter().zip(requests).map(|(arm, request)| {
+            let arm = Arm {
+                clock: self.clock,
+                driver: RawDriver::new(arm.address, request, self.clock),
+                request: request.clone(),
+                judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
+                connect_timeout: load.connect_timeout.into(),
+                request_timeout: load.request_timeout,
+            };
+            ThreadArm::new(arm, connections)
+        });
+        let roots = plan.arms.iter().filter(|_| self.index == 0).map(|arm| arm.root_pid);
+        Thread {
+            clock: self.clock,
+            agreement: self.agreement,
+            arms: arms.collect(),
+            observers: roots.map(Observer::new).collect(),
+        }
+    }
+}
+
+/// The part of `total` that thread `index` of `threads` has. The parts differ by one at most.
+fn share(total: u32, threads: u32, index: u32) -> u32 {
+    total / threads + u32::from(index < total % threads)
+}
+
+fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recording, EngineError> {
+    let mut arms = vec![ArmRecording::default(); plan.arms.len()];
+    let mut slices: Vec<_> = plan
+        .slices
+        .iter()
+        .map(|slice| SliceRecording {
+            arm: slice.arm,
+            good: 0,
+            span: slice.length - slice.lead_in,
+            completed: 0,
+            wall: Nanos::ZERO,
+            cpu: Vec::new(),
+            engine_cpu: Nanos::ZERO,
+        })
+        .collect();
+    let mut engine = EngineUsage { threads: threads.len() as u32, ..EngineUsage::default() };
+    for thread in threads {
+        for (arm, (warm_up, recorded)) in arms.iter_mut().zip(thread.arms) {
+            warm_up.add_as_warm_up(arm);
+            recorded.add_as_slices(arm);
+        }
+        for (slice, part) in slices.iter_mut().zip(thread.slices) {
+            slice.good += part.good;
+            slice.completed += part.completed;
+            slice.engine_cpu += part.engine_cpu;
+            slice.wall = slice.wall.max(part.wall);
+            if slice.cpu.is_empty() {
+                slice.cpu = part.cpu;
+            }
+        }
+    }
+    for slice in &slices {
+        engine.cpu += slice.engine_cpu;
+        engine.wall += slice.wall;
+    }
+    for (index, arm) in arms.iter().enumerate() {
+        for counts in [&arm.counts, &arm.warm_up] {
+            if !counts.balances() {
+                return Err(EngineError::Unbalanced { arm: index, counts: Box::new(counts.clone()) });
+            }
+        }
+    }
+    Ok(Recording { arms, slices, engine })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_shared_exactly_and_evenly() {
+        for (total, threads) in [(3, 2), (10, 4), (64, 1), (5, 5), (200, 7)] {
+            let parts: Vec<_> = (0..threads).map(|index| share(total, threads, index)).collect();
+            assert_eq!(parts.iter().sum::<u32>(), total);
+            assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1, "{parts:?}");
+        }
+    }
+}

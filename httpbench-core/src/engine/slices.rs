@@ -1,0 +1,193 @@
+//! One engine thread's way through a round: connect, warm up, then slice after slice in step with the other threads.
+//!
+//! Leaves a single connection to the [worker](super::worker). Invariants: between two slices every thread has drained and
+//! none has begun the next; thread 0 alone samples the servers and sets the start; a connection that the server closed
+//! while it was idle is open again before a slice's clock starts.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Barrier;
+
+use super::clock::Clock;
+use super::driver::Driver;
+use super::health::thread_cpu;
+use super::observer::Observer;
+use super::pacing::{ClosedLoop, Pacing};
+use super::recorder::Recorder;
+use super::worker::{Arm, Slot, Window, drive};
+use super::{EngineError, worker};
+use crate::model::{Nanos, RoundPlan, SlicePlan};
+
+/// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
+const SET_UP: Nanos = Nanos::from_millis(500);
+
+/// What a thread may be late by, beyond what its timeouts explain, before the others give up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the threads of a round share, and use between slices only.
+pub(super) struct Agreement {
+    barrier: Barrier,
+    start: AtomicU64,
+}
+
+impl Agreement {
+    /// Among so many threads.
+    pub(super) fn new(threads: u32) -> Self {
+        Self { barrier: Barrier::new(threads as usize), start: AtomicU64::new(0) }
+    }
+
+    async fn meet(&self, longest: Duration) -> Result<(), EngineError> {
+        let met = tokio::time::timeout(longest + PATIENCE, self.barrier.wait()).await;
+        met.map(|_| ()).map_err(|_| EngineError::ThreadLost)
+    }
+}
+
+/// One thread of the round.
+pub(super) struct Thread<D: Driver> {
+    pub(super) clock: Clock,
+    pub(super) agreement: Arc<Agreement>,
+    pub(super) arms: Vec<ThreadArm<D>>,
+    /// One for each arm on thread 0, none on the others.
+    pub(super) observers: Vec<Observer>,
+}
+
+/// One arm, as one thread sees it.
+pub(super) struct ThreadArm<D: Driver> {
+    arm: Rc<Arm<D>>,
+    slots: Vec<Slot<D::Connection>>,
+    warm_up: Rc<RefCell<Recorder>>,
+    slices: Rc<RefCell<Recorder>>,
+}
+
+/// What one thread recorded.
+pub(super) struct ThreadRecording {
+    /// By arm: the warm-up's recorder, then that of the slices.
+    pub(super) arms: Vec<(Recorder, Recorder)>,
+    /// By slice.
+    pub(super) slices: Vec<ThreadSlice>,
+}
+
+/// One slice, as one thread saw it.
+#[derive(Debug, Default)]
+pub(super) struct ThreadSlice {
+    pub(super) good: u64,
+    pub(super) completed: u64,
+    pub(super) engine_cpu: Nanos,
+    /// On thread 0 only.
+    pub(super) wall: Nanos,
+    /// By arm, on thread 0 only.
+    pub(super) cpu: Vec<Option<Nanos>>,
+}
+
+impl<D: Driver> ThreadArm<D> {
+    /// With so many connections, none of them open. Within a runtime.
+    pub(super) fn new(arm: Arm<D>, connections: u32) -> Self {
+        Self {
+            arm: Rc::new(arm),
+            slots: (0..connections).map(|_| Slot::new()).collect(),
+            warm_up: Rc::default(),
+            slices: Rc::default(),
+        }
+    }
+
+    /// Opens what is not open. What fails is tried again until `deadline`; after that the worker loop meets the failure,
+    /// where it counts.
+    async fn open(&mut self, recorder: &Rc<RefCell<Recorder>>, deadline: Nanos) {
+        let mut tasks = Vec::with_capacity(self.slots.len());
+        for mut slot in self.slots.drain(..) {
+            let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
+            tasks.push(tokio::task::spawn_local(async move {
+                while slot.ready(&arm, &recorder).await.is_err() && arm.clock.now() < deadline {
+                    tokio::time::sleep(worker::FIRST_WAIT).await;
+                }
+                slot
+            }));
+        }
+        self.slots = joined(tasks).await;
+    }
+
+    /// Drives all connections through a window and waits until the last exchange has ended.
+    async fn drive<P: Pacing>(&mut self, recorder: &Rc<RefCell<Recorder>>, window: Window<P>) {
+        let mut tasks = Vec::with_capacity(self.slots.len());
+        for slot in self.slots.drain(..) {
+            tasks.push(tokio::task::spawn_local(drive(slot, Rc::clone(&self.arm), Rc::clone(recorder), window)));
+        }
+        self.slots = joined(tasks).await;
+    }
+}
+
+async fn joined<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
+    let mut ended = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        match task.await {
+            Ok(value) => ended.push(value),
+            // No task is ever cancelled, so it panicked: go on with that panic in the thread that run_round joins.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+    ended
+}
+
+impl<D: Driver> Thread<D> {
+    /// Goes through the whole round.
+    pub(super) async fn run(mut self, plan: &RoundPlan) -> Result<ThreadRecording, EngineError> {
+        let drain = Duration::from(plan.load.request_timeout) + Duration::from(plan.load.connect_timeout) * 2;
+        for thread_arm in &mut self.arms {
+            let recorder = Rc::clone(&thread_arm.warm_up);
+            thread_arm.open(&recorder, self.clock.now() + SET_UP).await;
+        }
+        let mut slices = Vec::with_capacity(plan.slices.len());
+        for index in 0..self.arms.len() {
+            self.warm_up(index, plan.warm_up, drain).await?;
+        }
+        for slice in &plan.slices {
+            slices.push(self.slice(*slice, drain).await?);
+        }
+        let arms = self.arms.into_iter().map(|arm| (arm.warm_up.take(), arm.slices.take())).collect();
+        Ok(ThreadRecording { arms, slices })
+    }
+
+    async fn warm_up(&mut self, arm: usize, length: Nanos, drain: Duration) -> Result<(), EngineError> {
+        if length == Nanos::ZERO {
+            return Ok(());
+        }
+        let recorder = Rc::clone(&self.arms[arm].warm_up);
+        self.arms[arm].open(&recorder, Nanos::ZERO).await;
+        self.agreement.meet(drain).await?;
+        let window = Window { start: self.clock.now(), pacing: ClosedLoop { length } };
+        self.arms[arm].drive(&recorder, window).await;
+        self.agreement.meet(length.as_duration() + drain).await
+    }
+
+    async fn slice(&mut self, plan: SlicePlan, drain: Duration) -> Result<ThreadSlice, EngineError> {
+        let recorder = Rc::clone(&self.arms[plan.arm].slices);
+        self.arms[plan.arm].open(&recorder, Nanos::ZERO).await;
+        self.agreement.meet(drain).await?;
+        let before = self.sample();
+        if !self.observers.is_empty() {
+            self.agreement.start.store(self.clock.now().0, Ordering::Release);
+        }
+        self.agreement.meet(Duration::ZERO).await?;
+        let start = Nanos(self.agreement.start.load(Ordering::Acquire));
+        let engine_before = thread_cpu();
+        recorder.borrow_mut().begin_slice(start + plan.lead_in, start + plan.length);
+        let window = Window { start, pacing: ClosedLoop { length: plan.length } };
+        self.arms[plan.arm].drive(&recorder, window).await;
+        self.agreement.meet(plan.length.as_duration() + drain).await?;
+        let engine_cpu = thread_cpu() - engine_before;
+        let wall = self.clock.now() - start;
+        let after = self.sample();
+        let cpu = before.into_iter().zip(after).map(|(before, after)| Some(after? - before?)).collect();
+        let tally = recorder.borrow().tally();
+        Ok(ThreadSlice { good: tally.good, completed: tally.completed, engine_cpu, wall, cpu })
+    }
+
+    /// The CPU time of each arm so far; nothing on other threads than the first.
+    fn sample(&mut self) -> Vec<Option<Nanos>> {
+        self.observers.iter_mut().map(Observer::sample).collect()
+    }
+}

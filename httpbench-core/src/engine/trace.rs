@@ -1,0 +1,63 @@
+//! One exchange on a connection of its own, with every byte of it kept: to look at, not to measure.
+
+use std::thread;
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::time::timeout;
+
+use super::EngineError;
+use super::clock::Clock;
+use super::driver::raw::{RawDriver, Tap};
+use super::driver::{Connection, Driver, Failure};
+use super::worker::judge_answer;
+use crate::model::{Trace, TracePlan, TracedAnswer};
+use crate::scenario::WireRequest;
+
+/// Performs one exchange and keeps every byte of it, up to 1 MiB of the answer.
+///
+/// # Errors
+///
+/// When the operating system refuses what the engine needs. A broken exchange is told in [`Trace::outcome`].
+pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineError> {
+    // A thread of its own, so that the caller may itself be a task of a runtime.
+    thread::scope(|scope| {
+        let body = || -> Result<Trace, EngineError> {
+            let runtime =
+                Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+            Ok(runtime.block_on(exchange(plan, request)))
+        };
+        match thread::Builder::new().name("httpbench-trace".to_owned()).spawn_scoped(scope, body)?.join() {
+            Ok(traced) => traced,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
+    let clock = Clock::new();
+    let limit = plan.timeout.as_duration();
+    let broken = |failure: Failure| Trace {
+        sent: Vec::new(),
+        received: Vec::new(),
+        omitted_bytes: 0,
+        outcome: Err(failure.to_string()),
+    };
+    let driver = RawDriver::<Tap>::new(plan.arm.address, request, clock);
+    let mut connection = match timeout(limit, driver.connect()).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return broken(Failure::Connect(error)),
+        Err(_) => return broken(Failure::ConnectTimeout(limit)),
+    };
+    let sent = clock.now();
+    let outcome = match timeout(limit, connection.exchange(request)).await {
+        Ok(Ok(answer)) => {
+            let service = clock.now() - sent;
+            judge_answer(request, answer.status, connection.body())
+                .map(|()| TracedAnswer { status: answer.status, service })
+        }
+        Ok(Err(failure)) => Err(failure.to_string()),
+        Err(_) => Err(Failure::RequestTimeout(limit).to_string()),
+    };
+    let tap = connection.into_stream();
+    Trace { sent: tap.sent, received: tap.received, omitted_bytes: tap.omitted, outcome }
+}

@@ -1,0 +1,271 @@
+//! The loop of one connection, written once: pacing, timing, recording, timeouts and redo, for every driver.
+//!
+//! Leaves moving bytes to the [driver](super::driver), and when a window begins to [slices](super::slices). Invariants:
+//! the next request is written in the same turn that completed the last answer; the clock is read once an exchange (the end
+//! of one is the send of the next) unless an answer comes in parts or its body is searched; nothing is allocated for a good
+//! exchange.
+//!
+//! **Redo.** A server may close an idle connection at the moment when the next request is sent (RFC 9112, section 9.3.1).
+//! So an exchange that ends without a byte of an answer, on a connection that had completed one, is sent once more, whole,
+//! on a new connection, whatever its method: it is a benchmark's load, and a lost one would be charged to the server as an
+//! error. It is counted in `redone`, not as a new start, and its service time counts from the first send. A second time,
+//! or on a fresh connection, it is an error.
+//!
+//! **No connection.** An exchange whose connection could not be opened counts as started and as an error. The connection
+//! then waits, longer each time, before it tries again.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::clock::Clock;
+use super::driver::{After, Answer, Body, Connection, Driver, Failure};
+use super::pacing::{Pace, Pacing};
+use super::recorder::{Completed, Recorder};
+use super::timeout::Watch;
+use crate::model::{FirstAnswer, Nanos};
+use crate::scenario::WireRequest;
+
+/// The first wait after a connection was refused; doubled with each in a row …
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(10);
+/// … up to this.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// What all connections of an arm on one thread have in common.
+pub(super) struct Arm<D> {
+    pub(super) clock: Clock,
+    pub(super) driver: D,
+    pub(super) request: WireRequest,
+    pub(super) judging: Judging,
+    pub(super) connect_timeout: Duration,
+    pub(super) request_timeout: Nanos,
+}
+
+/// What of an answer is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judging {
+    /// Its status.
+    Status,
+    /// Its body too.
+    Body,
+}
+
+/// One of an arm's connections, whether it is open or not.
+pub(super) struct Slot<C> {
+    open: Option<Open<C>>,
+    watch: Watch,
+    wait: Duration,
+}
+
+struct Open<C> {
+    connection: C,
+    use_: Use,
+}
+
+/// Whether a connection has completed an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Fresh,
+    Used,
+}
+
+/// A stretch of time in which connections are driven.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window<P> {
+    pub(super) start: Nanos,
+    pub(super) pacing: P,
+}
+
+impl<C: Connection> Slot<C> {
+    /// Within a runtime.
+    pub(super) fn new() -> Self {
+        Self { open: None, watch: Watch::new(), wait: FIRST_WAIT }
+    }
+
+    /// Opens the connection if it is not open, and again if the server has closed it or sent what nobody asked for.
+    pub(super) async fn ready<D: Driver<Connection = C>>(
+        &mut self,
+        arm: &Arm<D>,
+        recorder: &RefCell<Recorder>,
+    ) -> Result<(), Failure> {
+        if let Some(open) = &mut self.open
+            && !open.connection.is_quiet()
+        {
+            self.close(recorder);
+        }
+        if self.open.is_none() { self.connect(arm, recorder).await } else { Ok(()) }
+    }
+
+    async fn connect<D: Driver<Connection = C>>(
+        &mut self,
+        arm: &Arm<D>,
+        recorder: &RefCell<Recorder>,
+    ) -> Result<(), Failure> {
+        let asked = arm.clock.now();
+        let connection = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
+            Ok(opened) => opened.map_err(Failure::Connect)?,
+            Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
+        };
+        recorder.borrow_mut().connected(arm.clock.now() - asked);
+        self.open = Some(Open { connection, use_: Use::Fresh });
+        self.wait = FIRST_WAIT;
+        Ok(())
+    }
+
+    /// Lets go of a connection that the server has ended.
+    fn close(&mut self, recorder: &RefCell<Recorder>) {
+        if let Some(mut open) = self.open.take() {
+            recorder.borrow_mut().traffic(open.connection.take_traffic());
+        }
+    }
+
+    /// Ends a connection that the server would keep open.
+    fn abandon(&mut self, recorder: &RefCell<Recorder>) {
+        if let Some(mut open) = self.open.take() {
+            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            open.connection.abandon();
+        }
+    }
+}
+
+/// Drives one connection through a window, until its last exchange has ended, and gives it back.
+pub(super) async fn drive<D: Driver, P: Pacing>(
+    mut slot: Slot<D::Connection>,
+    arm: Rc<Arm<D>>,
+    recorder: Rc<RefCell<Recorder>>,
+    window: Window<P>,
+) -> Slot<D::Connection> {
+    slot.watch.change_task();
+    let mut sent = 0;
+    let mut now = arm.clock.now();
+    while window.pacing.next(now - window.start, sent) == Pace::SendNow {
+        sent += 1;
+        recorder.borrow_mut().started();
+        now = match perform(&mut slot, &arm, &recorder, now).await {
+            Ok(ended) => ended,
+            Err(broken) => {
+                let ended = arm.clock.now();
+                recorder.borrow_mut().error(&broken.failure, ended - broken.since);
+                slot.abandon(&recorder);
+                if broken.phase == Phase::Connecting {
+                    tokio::time::sleep(slot.wait).await;
+                    slot.wait = (slot.wait * 2).min(LONGEST_WAIT);
+                    arm.clock.now()
+                } else {
+                    ended
+                }
+            }
+        };
+    }
+    if let Some(open) = &mut slot.open {
+        recorder.borrow_mut().traffic(open.connection.take_traffic());
+    }
+    slot
+}
+
+/// An exchange that broke.
+struct Broken {
+    failure: Failure,
+    /// When it was sent, or the connection asked for.
+    since: Nanos,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Connecting,
+    Exchanging,
+}
+
+/// Performs one exchange that starts `now`, and answers when it ended.
+#[inline]
+async fn perform<D: Driver>(
+    slot: &mut Slot<D::Connection>,
+    arm: &Arm<D>,
+    recorder: &RefCell<Recorder>,
+    now: Nanos,
+) -> Result<Nanos, Broken> {
+    let connecting = |since| move |failure| Broken { failure, since, phase: Phase::Connecting };
+    let mut sent = now;
+    if slot.open.is_none() {
+        slot.connect(arm, recorder).await.map_err(connecting(now))?;
+        sent = arm.clock.now();
+    }
+    let broken = |failure| Broken { failure, since: sent, phase: Phase::Exchanging };
+    let deadline = sent + arm.request_timeout;
+    let mut tries_left = 1;
+    loop {
+        let Some(open) = &mut slot.open else {
+            slot.connect(arm, recorder).await.map_err(connecting(sent))?;
+            continue;
+        };
+        let ended = slot.watch.guard(arm.clock, deadline, open.connection.exchange(&arm.request)).await;
+        match ended {
+            Ok(Ok(answer)) => {
+                let ended = finish(open, arm, recorder, sent, answer);
+                match answer.after {
+                    After::Open => {}
+                    After::Ended => slot.close(recorder),
+                    After::Spent => slot.abandon(recorder),
+                }
+                return Ok(ended);
+            }
+            Ok(Err(failure)) if open.use_ == Use::Used && failure.is_unanswered_end() && tries_left > 0 => {
+                tries_left -= 1;
+                slot.close(recorder);
+                recorder.borrow_mut().redone();
+            }
+            Ok(Err(failure)) => return Err(broken(failure)),
+            Err(_) => return Err(broken(Failure::RequestTimeout(arm.request_timeout.as_duration()))),
+        }
+    }
+}
+
+/// Judges and records a complete answer; answers the time from which the connection is free.
+#[inline]
+fn finish<D: Driver>(
+    open: &mut Open<D::Connection>,
+    arm: &Arm<D>,
+    recorder: &RefCell<Recorder>,
+    sent: Nanos,
+    answer: Answer,
+) -> Nanos {
+    open.use_ = Use::Used;
+    let ended = arm.clock.now();
+    let end = Completed { sent, first_byte: answer.first_byte.unwrap_or(ended), ended, status: answer.status };
+    let recorder = &mut *recorder.borrow_mut();
+    if recorder.wants_first_answer() {
+        recorder.first_answer(FirstAnswer {
+            status: answer.status,
+            body_bytes: answer.body_bytes,
+            server: open.connection.server(),
+        });
+    }
+    if arm.judging == Judging::Status {
+        if arm.request.check.accepts_status(answer.status) {
+            recorder.good(end);
+        } else {
+            recorder.check_failure(end, || judge(arm, answer.status, Body::Whole(&[])).err().unwrap_or_default());
+        }
+        return ended;
+    }
+    match judge(arm, answer.status, open.connection.body()) {
+        Ok(()) => recorder.good(end),
+        Err(text) => recorder.check_failure(end, || text),
+    }
+    // Searching a body takes time that is not the server's: the next send is not the end of this exchange.
+    arm.clock.now()
+}
+
+fn judge<D>(arm: &Arm<D>, status: u16, body: Body<'_>) -> Result<(), String> {
+    judge_answer(&arm.request, status, body)
+}
+
+/// Judges a complete answer by the request's check.
+pub(super) fn judge_answer(request: &WireRequest, status: u16, body: Body<'_>) -> Result<(), String> {
+    match body {
+        Body::Whole(body) => request.check.judge(status, body),
+        Body::TooLong if !request.check.accepts_status(status) => request.check.judge(status, &[]),
+        Body::TooLong => Err("the body is longer than 8 MiB, the most that a check of its text looks at".to_owned()),
+    }
+}

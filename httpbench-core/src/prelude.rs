@@ -1,0 +1,3 @@
+//! What a bench file needs: `use httpbench_core::prelude::*;`.
+
+pub use crate::{Check, Request, http_bench};
