@@ -158,8 +158,9 @@ pub(crate) struct Listing {
 /// All items.
 #[derive(Debug)]
 pub(crate) struct Store {
-    writer: Mutex<Connection>,
+    // Closed in this order: only a last connection that may write empties the write-ahead log and removes its file.
     readers: Readers,
+    writer: Mutex<Connection>,
 }
 
 impl Store {
@@ -177,7 +178,7 @@ impl Store {
             })
             .collect::<rusqlite::Result<Vec<_>>>()
             .during("open the database for reading")?;
-        Ok(Self { writer: Mutex::new(writer), readers: Readers::new(readers) })
+        Ok(Self { readers: Readers::new(readers), writer: Mutex::new(writer) })
     }
 
     /// The newest items first.

@@ -1,0 +1,61 @@
+//! Where the workspace is, and the command that is built from it, once for each test process.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// The workspace's root folder.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the test package lies in the workspace")
+}
+
+/// The cargo that runs this test.
+#[must_use]
+pub fn cargo() -> PathBuf {
+    env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
+}
+
+/// The target directory that all fixture projects share, so that dependencies are compiled once.
+pub(crate) fn fixtures_target() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let output = Command::new(cargo())
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo can be run");
+        assert!(output.status.success(), "`cargo metadata` failed");
+        let metadata: Value = serde_json::from_slice(&output.stdout).expect("`cargo metadata` answers JSON");
+        let target = metadata["target_directory"].as_str().expect("metadata names the target directory");
+        Path::new(target).join("fixtures")
+    })
+}
+
+/// The `cargo-httpbench` of this workspace, built by the first who asks.
+///
+/// Cargo gives the path of an executable only to tests of the same package, so it is asked here.
+pub fn executable() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let output = Command::new(cargo())
+            .args(["build", "--package", "cargo-httpbench", "--bin", "cargo-httpbench"])
+            .args(["--message-format", "json-render-diagnostics"])
+            .current_dir(root())
+            .stderr(Stdio::inherit())
+            .output()
+            .expect("cargo can be run");
+        assert!(output.status.success(), "`cargo build --package cargo-httpbench` failed");
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|message| {
+                message["reason"] == "compiler-artifact" && message["target"]["name"] == "cargo-httpbench"
+            })
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+            .expect("cargo names the executable that it built")
+    })
+}
