@@ -133,7 +133,7 @@ fn output(signature: &Signature) -> syn::Result<Type> {
 }
 
 fn not_a_function() -> String {
-    format!("`#[http_bench]` belongs on a function: {FORMS}")
+    format!("`#[http_bench]` belongs on a free function with a body: {FORMS}")
 }
 
 /// The word that says what an item is.
@@ -188,7 +188,7 @@ mod tests {
         ] {
             let told = told(tokens);
             assert_eq!(told.len(), 1, "{told:?}");
-            assert!(told[0].starts_with("`#[http_bench]` belongs on a function"), "{told:?}");
+            assert!(told[0].starts_with("`#[http_bench]` belongs on a free function"), "{told:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Everything that the attribute accepts, in one bench target.
-#![deny(warnings, clippy::all, clippy::pedantic, missing_docs, unused_qualifications)]
-#![allow(clippy::missing_panics_doc, reason = "not what is tested")]
+#![forbid(unsafe_code)]
+#![deny(warnings, missing_docs, unused_qualifications)]
 
 use httpbench_core::prelude::*;
 

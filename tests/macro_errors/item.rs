@@ -21,4 +21,9 @@ impl Server {
     }
 }
 
+trait Scenarios {
+    #[http_bench]
+    fn without_body() -> Request;
+}
+
 fn main() {}
