@@ -18,6 +18,9 @@ pub(crate) struct RawOption {
 pub(crate) enum RawValue {
     Nothing,
     Expr(Box<Expr>),
+    /// `()`
+    EmptyList,
+    /// What could be read of a list; what could not is among the errors.
     List(Vec<RawOption>),
 }
 
@@ -90,7 +93,7 @@ fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<RawOption>
     let value = if input.peek(token::Paren) {
         let content;
         parenthesized!(content in input);
-        RawValue::List(list(&content, errors))
+        if content.is_empty() { RawValue::EmptyList } else { RawValue::List(list(&content, errors)) }
     } else if input.peek(Token![=]) {
         input.parse::<Token![=]>()?;
         if input.is_empty() || input.peek(Token![,]) {

@@ -168,7 +168,7 @@ fn parameter_and_args(function: &Function, args: Option<Span>) -> syn::Result<()
 fn value(option: RawOption, example: &str) -> syn::Result<Expr> {
     match option.value {
         RawValue::Expr(value) => Ok(*value),
-        RawValue::Nothing | RawValue::List(_) => {
+        RawValue::Nothing | RawValue::EmptyList | RawValue::List(_) => {
             Err(Error::new(option.name.span(), format!("`{}` needs a value: write `{example}`", option.name)))
         }
     }
@@ -176,7 +176,7 @@ fn value(option: RawOption, example: &str) -> syn::Result<Expr> {
 
 fn items(option: RawOption, example: &str) -> syn::Result<Vec<RawOption>> {
     match option.value {
-        RawValue::List(items) if !items.is_empty() => Ok(items),
+        RawValue::List(items) => Ok(items),
         _ => {
             Err(Error::new(option.name.span(), format!("`{}` takes a list of metrics: write `{example}`", option.name)))
         }
@@ -186,7 +186,7 @@ fn items(option: RawOption, example: &str) -> syn::Result<Vec<RawOption>> {
 fn nothing(option: &RawOption) -> syn::Result<()> {
     match &option.value {
         RawValue::Nothing => Ok(()),
-        RawValue::Expr(_) | RawValue::List(_) => {
+        RawValue::Expr(_) | RawValue::EmptyList | RawValue::List(_) => {
             Err(Error::new(option.name.span(), format!("`{0}` takes no value: write `{0}` alone", option.name)))
         }
     }
@@ -205,18 +205,24 @@ fn path(expr: &Expr) -> syn::Result<Path> {
 
 /// Puts the option's name before what is wrong with its value.
 fn labelled<T>(name: &str, result: syn::Result<T>) -> syn::Result<T> {
-    result.map_err(|error| Error::new(error.span(), format!("`{name}`: {error}")))
+    result.map_err(|error| Error::new(error.span(), format!("`{name}` {error}")))
 }
 
 fn unknown<'a>(word: &Ident, what: &str, accepted: impl IntoIterator<Item = &'a str> + Clone) -> Error {
     let text = word.unraw().to_string();
-    let nearest = accepted.clone().into_iter().min_by_key(|name| distance(&text, name));
-    let hint = match nearest {
-        // A third of the word may be mistyped, else the guess is worse than none.
-        Some(name) if distance(&text, name) <= (text.len() / 3).max(1) => format!("did you mean `{name}`? "),
-        _ => String::new(),
-    };
+    let hint = nearest(&text, accepted.clone()).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
     Error::new(word.span(), format!("unknown {what} `{text}`: {hint}accepted are {}", or(accepted)))
+}
+
+/// The name that was meant, if it is one: at most a third of the word is mistyped, and no other name is as near.
+fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut near: Vec<_> = names.into_iter().map(|name| (distance(word, name), name)).collect();
+    near.sort_unstable();
+    match near.as_slice() {
+        [first, second, ..] if first.0 == second.0 => None,
+        [(edits, name), ..] if *edits <= (word.len() / 3).max(1) => Some(name),
+        _ => None,
+    }
 }
 
 fn or<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
@@ -254,6 +260,14 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("connections", "conections"), 1);
         assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn only_one_near_name_is_suggested() {
+        assert_eq!(nearest("conections", OPTIONS), Some("connections"));
+        assert_eq!(nearest("crates", OPTIONS), Some("crate"));
+        assert_eq!(nearest("p98", ["p50", "p90", "p95", "p99"]), None, "three are as near");
+        assert_eq!(nearest("arrival_rate", OPTIONS), None);
     }
 
     #[test]

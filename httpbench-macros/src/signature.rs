@@ -133,7 +133,7 @@ fn output(signature: &Signature) -> syn::Result<Type> {
 }
 
 fn not_a_function() -> String {
-    format!("`#[http_bench]` belongs on a function: {FORMS}")
+    format!("`#[http_bench]` belongs on a free function with a body: {FORMS}")
 }
 
 /// The word that says what an item is.
@@ -151,4 +151,59 @@ fn keyword(item: &Item) -> Option<Span> {
         Item::Use(item) => item.use_token.span(),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::*;
+
+    fn told(tokens: TokenStream) -> Vec<String> {
+        function(tokens).err().into_iter().flatten().map(|error| error.to_string()).collect()
+    }
+
+    #[test]
+    fn every_fault_of_a_signature_is_told_at_once() {
+        let told = told(quote! { async unsafe extern "C" fn f<T>(left: T, right: T, ...) where T: Copy {} });
+        let faults =
+            ["async", "unsafe", "extern", "generic", "where", "variadic", "at most one parameter", "return type"];
+        assert_eq!(told.len(), faults.len(), "{told:?}");
+        for (fault, text) in faults.iter().zip(&told) {
+            assert!(text.contains(fault) && text.contains(FORMS), "{fault}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_function_is_told() {
+        for tokens in [
+            quote!(
+                struct S;
+            ),
+            quote!(
+                fn without_body() -> Request;
+            ),
+            quote!(let x = || 1;),
+            quote!(),
+        ] {
+            let told = told(tokens);
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].starts_with("`#[http_bench]` belongs on a free function"), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn ignore_is_taken_off_the_function_and_kept_with_its_conditions() {
+        let function = function(quote! {
+            #[ignore = "slow"]
+            #[cfg_attr(windows, ignore, doc = "x")]
+            #[cfg_attr(unix, inline)]
+            pub(crate) fn f(n: u8) -> Request {}
+        })
+        .expect("a scenario");
+        assert!(function.ignore.always);
+        assert_eq!(function.ignore.predicates.len(), 1);
+        assert_eq!(function.item.attrs.len(), 2);
+        assert!(function.parameter.is_some());
+    }
 }

@@ -1,7 +1,7 @@
 //! Reads the values of options: integers, texts, durations, percentages, sizes.
 //!
 //! Every function answers with a number in its base unit, or with an error on the value that says what is accepted and
-//! gives an example.
+//! gives an example. Each text goes on where the name of the option stands before it: "`duration` takes …".
 
 use std::fmt::Display;
 use std::num::NonZeroU32;
@@ -27,7 +27,7 @@ pub(crate) fn count(expr: &Expr) -> syn::Result<u32> {
 pub(crate) fn name(expr: &Expr) -> syn::Result<String> {
     let text = string(expr, "a name in quotes, such as `\"landing-page\"`")?;
     let name = text.value();
-    let refuse = |why: &str| Err(Error::new(text.span(), format!("a scenario's name {why}")));
+    let refuse = |why: &str| Err(Error::new(text.span(), why));
     if name.is_empty() {
         refuse("cannot be empty: leave the option out to have the function's own name")
     } else if name.chars().any(char::is_control) {
@@ -98,9 +98,8 @@ fn read<T>(text: &LitStr, parse: impl FnOnce(&str) -> Result<T, String>) -> syn:
 }
 
 fn nanoseconds(text: &str, zero: Zero) -> Result<u64, String> {
-    let refuse = |why: &dyn Display| {
-        format!("`{text}` is not a duration ({why}): write a number and a unit, such as `300ms` or `6s`")
-    };
+    let refuse =
+        |why: &dyn Display| format!("cannot be `{text}` ({why}): write a number and a unit, such as `300ms` or `6s`");
     let duration = humantime::parse_duration(text.trim()).map_err(|error| refuse(&error))?;
     let nanoseconds = u64::try_from(duration.as_nanos()).map_err(|_| refuse(&"it is longer than 584 years"))?;
     if nanoseconds == 0 && zero == Zero::Refused {
@@ -116,7 +115,7 @@ fn percentage(text: &str, most: f64) -> Result<f64, String> {
         .filter(|percent| (0.0..=most).contains(percent))
         .map(|percent| percent / 100.0)
         .ok_or_else(|| {
-            format!("`{text}` is not a percentage: write a number from 0 to {most} and a percent sign, such as `0.5%`")
+            format!("cannot be `{text}`: write a number from 0 to {most} and a percent sign, such as `0.5%`")
         })
 }
 
@@ -125,7 +124,7 @@ fn per_second(text: &str) -> Result<f64, String> {
         .strip_suffix("/s")
         .and_then(|number| decimal(number.trim_end()))
         .filter(|throughput| *throughput > 0.0)
-        .ok_or_else(|| format!("`{text}` is not a throughput: write exchanges per second above 0, such as `1000/s`"))
+        .ok_or_else(|| format!("cannot be `{text}`: write exchanges per second above 0, such as `1000/s`"))
 }
 
 fn bytes(text: &str) -> Result<f64, String> {
@@ -148,7 +147,7 @@ fn bytes(text: &str) -> Result<f64, String> {
         .and_then(|(_, factor)| decimal(number).map(|number| number * factor))
         .filter(|size| *size >= 1.0)
         .ok_or_else(|| {
-            format!("`{text}` is not a size: write a number and one of B, kB, MB, GB, KiB, MiB, GiB, such as `200MB`")
+            format!("cannot be `{text}`: write a number and one of B, kB, MB, GB, KiB, MiB, GiB, such as `200MB`")
         })
 }
 

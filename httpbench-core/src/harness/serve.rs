@@ -3,8 +3,9 @@
 //! Two threads. The main one calls scenarios and the engine. The other one only reads, so that it sees at once when the
 //! command is gone, whatever the main one is busy with, and then ends the process: nothing of ours outlives the command.
 
+use std::error::Error;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write};
 use std::process;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -22,10 +23,16 @@ pub(super) fn serve(descriptor: &OsStr) -> i32 {
     match session(descriptor) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("error: {}", with_sources(&error));
+            tell(&error);
             FAILED
         }
     }
+}
+
+/// Says on standard error why serving ends. Unlike `eprintln!` it does not panic where nobody reads that any more: the
+/// process must end all the same.
+fn tell(error: &(dyn Error + 'static)) {
+    let _ = writeln!(io::stderr(), "error: {}", with_sources(error));
 }
 
 /// Why the command cannot be served.
@@ -82,7 +89,7 @@ fn read(mut channel: Channel, requests: &Sender<Ask>) {
             }
             Ok(None) => break 0,
             Err(error) => {
-                eprintln!("error: {}", with_sources(&error));
+                tell(&error);
                 break FAILED;
             }
         }

@@ -140,3 +140,91 @@ fn close(tally: &Tally, out: &mut impl Write) -> io::Result<()> {
 fn counted(scenarios: usize) -> String {
     format!("{scenarios} {}", if scenarios == 1 { "scenario" } else { "scenarios" })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Request;
+    use crate::scenario::registry::{Calls, Entry, StaticOptions};
+
+    fn entry(name: &'static str, function: fn() -> Request, ignore: bool) -> Entry {
+        let options = StaticOptions {
+            connections: None,
+            duration_ns: None,
+            warm_up_ns: None,
+            tolerance: &[],
+            limit: &[],
+            ignore,
+        };
+        Entry { module: "http", name, doc: "", file: "http.rs", line: 1, options, calls: Calls::Once(function) }
+    }
+
+    /// What is printed for a command line, and the exit code, over one good scenario, one ignored and one broken.
+    fn printed(line: &str) -> (String, i32) {
+        let entries = [
+            entry("good", || Request::get("/"), false),
+            entry("slow", || Request::get("/slow"), true),
+            entry("broken", || Request::get("no-slash"), false),
+        ];
+        let registry = Registry::of(&entries).unwrap_or_else(|error| panic!("{error}"));
+        let arguments = Arguments::read(line.split_whitespace().map(OsString::from)).expect("understood");
+        let mut out = Vec::new();
+        let code = act(&arguments, &registry, &mut out).expect("printed");
+        (String::from_utf8(out).expect("a text"), code)
+    }
+
+    #[test]
+    fn list_holds_ignored_scenarios_too_and_with_ignored_only_them() {
+        assert_eq!(printed("--list").0, "broken: benchmark\ngood: benchmark\nslow: benchmark\n");
+        assert_eq!(printed("--list --format terse --ignored"), ("slow: benchmark\n".to_owned(), 0));
+        assert_eq!(printed("--list --skip o"), (String::new(), 0));
+    }
+
+    #[test]
+    fn scenario_that_renders_nothing_sendable_fails_the_run_with_its_reason() {
+        let (text, code) = printed("");
+        let expected = "
+running 3 scenarios, each called once without a server
+scenario broken ... FAILED
+scenario good ... ok
+scenario slow ... ignored
+
+failures:
+
+---- broken ----
+the scenario's request cannot be sent: the target \"no-slash\" does not begin with `/`: write \"/no-slash\"
+
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out
+
+";
+        assert_eq!((text.as_str(), code), (expected, FAILED));
+    }
+
+    #[test]
+    fn one_scenario_by_its_whole_name_is_rendered_alone() {
+        let (text, code) = printed("good --exact --nocapture");
+        assert!(
+            text.ends_with("test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out\n\n"),
+            "{text}"
+        );
+        assert_eq!(code, 0);
+        assert!(printed("slow --exact --ignored").0.contains("scenario slow ... ok"));
+        assert!(printed("slow --exact").0.contains("scenario slow ... ignored"));
+    }
+
+    #[test]
+    fn name_of_another_target_s_test_passes_with_nothing_done() {
+        let (text, code) = printed("some::unit_test --exact");
+        assert!(text.contains("ok. 0 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out"), "{text}");
+        assert_eq!(code, 0);
+    }
+
+    #[test]
+    fn cargo_bench_is_told_how_to_measure() {
+        let (text, code) = printed("--bench");
+        assert!(text.contains("holds 3 scenarios") && text.contains("    cargo httpbench\n"), "{text}");
+        assert_eq!(text.contains("without optimisation"), cfg!(debug_assertions));
+        assert_eq!(code, 0);
+    }
+}

@@ -15,6 +15,10 @@ thread_local! {
 
 /// Calls user code. `Err` is its panic's message and place.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    // Built to abort (`-C panic=abort`), nothing can be caught: then at least the usual message is printed.
+    if cfg!(panic = "abort") {
+        return Ok(call());
+    }
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();

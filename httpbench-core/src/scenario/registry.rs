@@ -144,7 +144,7 @@ impl Scenario {
     }
 }
 
-/// All scenarios of the bench target, sorted by name.
+/// All scenarios of the bench target, sorted by module and function; those of one function as `args` gives them.
 pub(crate) struct Registry(Vec<Scenario>);
 
 /// Why the scenarios cannot be told apart, or are not known.
@@ -178,17 +178,15 @@ impl Registry {
         Self::of(inventory::iter::<Entry>)
     }
 
-    fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Result<Self, RegistryError> {
+    /// The scenarios of these entries.
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Result<Self, RegistryError> {
+        let mut entries: Vec<&Entry> = entries.into_iter().collect();
+        // The order of registration is the linker's. Arguments keep the order in which they are given.
+        entries.sort_by_key(|entry| (entry.name(), entry.file, entry.line));
         let mut scenarios = Vec::new();
         for entry in entries {
             scenarios.extend(entry.scenarios()?);
         }
-        // The order of registration is the linker's; places make the error for duplicates the same every time.
-        scenarios.sort_by(|left, right| {
-            let key =
-                |scenario: &Scenario| (scenario.name.clone(), scenario.location.file.clone(), scenario.location.line);
-            key(left).cmp(&key(right))
-        });
         let mut seen = HashMap::new();
         for scenario in &scenarios {
             if let Some(first) = seen.insert(&scenario.name, &scenario.location) {
@@ -203,7 +201,7 @@ impl Registry {
         Ok(Self(scenarios))
     }
 
-    /// All of them, by name.
+    /// All of them, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Scenario> {
         self.0.iter()
     }
@@ -215,13 +213,17 @@ impl Registry {
 }
 
 impl Entry {
-    fn scenarios(&self) -> Result<Vec<Scenario>, RegistryError> {
-        let location = Location { file: self.file.to_owned(), line: self.line };
-        // Within the bench target its own name says nothing.
-        let name = match self.module.split_once("::") {
+    /// `module::function`. Within the bench target its own name says nothing.
+    fn name(&self) -> String {
+        match self.module.split_once("::") {
             Some((_, module)) => format!("{}::{}", module.replace("r#", ""), self.name),
             None => self.name.to_owned(),
-        };
+        }
+    }
+
+    fn scenarios(&self) -> Result<Vec<Scenario>, RegistryError> {
+        let location = Location { file: self.file.to_owned(), line: self.line };
+        let name = self.name();
         let scenario = |name: String, call: Call| Scenario {
             name,
             doc: self.doc,
@@ -299,9 +301,9 @@ mod tests {
 
     #[test]
     fn names_are_module_function_and_argument_without_the_bench_target() {
-        let pages = Calls::Each(|| bind::<u32, _>(|n| Request::get(format!("/{n}")), [10, 9]));
+        let pages = Calls::Each(|| bind::<u32, _>(|n| Request::get(format!("/{n}")), [9, 10]));
         let entries = [entry("http::api::r#type", "page", 2, pages), entry("http", "index", 1, Calls::Once(index))];
-        assert_eq!(names(&entries), ["api::type::page[10]", "api::type::page[9]", "index"]);
+        assert_eq!(names(&entries), ["api::type::page[9]", "api::type::page[10]", "index"]);
     }
 
     #[test]
