@@ -7,6 +7,8 @@
 mod clock;
 mod driver;
 mod health;
+#[doc(hidden)]
+pub mod microbench;
 mod observer;
 mod pacing;
 mod recorder;

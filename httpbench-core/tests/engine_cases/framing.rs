@@ -66,7 +66,8 @@ fn first_byte_is_that_of_the_final_head() {
         Ok(())
     });
     let recording = drive(&peer, &get());
-    let (first_byte, service) = (recording.first_byte.min().unwrap().0, recording.service.min().unwrap().0);
+    let (first_byte, service) =
+        (recording.first_byte.min().expect("a time").0, recording.service.min().expect("a time").0);
     assert!(first_byte >= 55_000_000, "{first_byte}");
     assert!(service >= first_byte + 50_000_000, "{service} and {first_byte}");
 }
@@ -201,7 +202,8 @@ fn compressed_body_is_counted_as_it_is_on_the_wire() {
 
 #[test]
 fn surplus_bytes_end_the_connection_and_are_never_the_next_answer() {
-    let peer = Peer::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
+    let peer =
+        Peer::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
     let recording = drive(&peer, &get());
     assert_all_good(&recording.counts);
     assert_eq!(recording.statuses.server_error, 0);

@@ -120,13 +120,10 @@ impl Talk {
         Ok(true)
     }
 
-    /// Reads a whole request that begins within so many milliseconds. `false` if none does.
+    /// Reads a whole request; [`io::ErrorKind::WouldBlock`] if none goes on within so many milliseconds.
     pub(crate) fn read_request_within(&mut self, milliseconds: u64) -> io::Result<bool> {
         self.stream.set_read_timeout(Some(Duration::from_millis(milliseconds)))?;
-        match self.read_request() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            read => read,
-        }
+        self.read_request()
     }
 
     /// Reads only the head of a request, and leaves its body in the socket.

@@ -118,7 +118,8 @@ fn plans_that_contradict_themselves_are_refused() {
 
 #[test]
 fn trace_keeps_every_byte_and_judges_the_answer() {
-    let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    let answer =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
     let peer = Peer::answering(answer);
     let mut request = get();
     request.check = Check::status(200).body_contains("ok");

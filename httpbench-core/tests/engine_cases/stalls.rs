@@ -29,7 +29,7 @@ fn silent_server_is_a_request_timeout_again_and_again() {
     assert_all(&recording.counts, ErrorClass::RequestTimeout);
     // Each of four connections starts at 0, 100, 200, 300 ms, or later on a busy machine.
     assert!((4..=16).contains(&recording.counts.started), "{:?}", recording.counts);
-    assert!(recording.error.min().unwrap() >= Nanos::from_millis(99));
+    assert!(recording.error.min().expect("a time") >= Nanos::from_millis(99));
     assert_eq!(recording.service.count(), 0);
 }
 
@@ -101,7 +101,7 @@ fn timeout_still_works_after_many_quick_exchanges() {
     let recording = run(&plan, &get()).arms.remove(0);
     assert!(recording.counts.good > 0);
     assert!(recording.counts.errors.counts[&ErrorClass::RequestTimeout] >= 1, "{:?}", recording.counts);
-    let longest = recording.error.max().unwrap();
+    let longest = recording.error.max().expect("a time");
     assert!(longest >= Nanos::from_millis(99), "{longest:?}");
 }
 
@@ -123,7 +123,7 @@ fn one_stall_is_one_slow_exchange() {
     let recording = run(&plan, &get()).arms.remove(0);
     assert_all_good(&recording.counts);
     assert_eq!(recording.counts.good, SERVED.load(Ordering::SeqCst));
-    assert!(recording.service.max().unwrap() >= Nanos::from_millis(399));
+    assert!(recording.service.max().expect("a time") >= Nanos::from_millis(399));
 }
 
 #[test]
@@ -139,12 +139,35 @@ fn exchange_that_is_longer_than_the_slice_counts_but_not_as_throughput() {
     plan.slices = vec![slice(0, 50), slice(0, 50)];
     let recording = run(&plan, &get());
     assert_eq!(recording.arms[0].counts.good, 2);
-    assert_eq!(recording.slices.iter().map(|slice| (slice.good, slice.completed)).collect::<Vec<_>>(), [(0, 1), (0, 1)]);
+    assert_eq!(
+        recording.slices.iter().map(|slice| (slice.good, slice.completed)).collect::<Vec<_>>(),
+        [(0, 1), (0, 1)]
+    );
 }
 
 #[test]
 fn quick_answers_have_a_median_above_zero() {
     // LG-64
     let recording = drive(&Peer::answering(OK), &get());
-    assert!(recording.service.quantile(0.5).unwrap() > Nanos(1_000));
+    assert!(recording.service.quantile(0.5).expect("a time") > Nanos(1_000));
+}
+
+#[test]
+fn connections_are_busy_throughout_a_closed_loop() {
+    // LG-62, Little's law: the sum of all service times fills the connections' time.
+    let peer = Peer::new(|talk| {
+        while talk.read_request()? {
+            pause(10);
+            talk.send(OK)?;
+        }
+        Ok(())
+    });
+    let mut plan = plan(vec![arm(&peer)]);
+    plan.load.connections = 8;
+    plan.slices = vec![slice(0, 400)];
+    let recording = run(&plan, &get());
+    let service = &recording.arms[0].service;
+    let busy = service.mean().expect("a time").as_secs_f64() * service.count() as f64;
+    let in_flight = busy / recording.slices[0].wall.as_secs_f64();
+    assert!((6.8..=8.01).contains(&in_flight), "{in_flight} exchanges in flight on 8 connections");
 }
