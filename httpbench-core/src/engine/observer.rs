@@ -93,3 +93,48 @@ mod tree {
         None
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A shell with a child of its own that works for a moment, waits, and ends with its standard input.
+    fn tree() -> Child {
+        let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let script = format!("sh -c '{work}; read x' <&0 & wait");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdin(std::process::Stdio::piped());
+        command.spawn().expect("a shell")
+    }
+
+    #[test]
+    fn grandchildren_are_seen_and_what_they_used_stays_after_their_end() {
+        let mut child = tree();
+        // This process stands for the supervisor: it is left out itself.
+        let mut observer = Observer::new(Some(std::process::id()));
+        let begun = Instant::now();
+        let mut last = observer.sample().expect("Linux tells");
+        while last < Nanos::from_millis(3) && begun.elapsed() < Duration::from_secs(20) {
+            let next = observer.sample().expect("Linux tells");
+            assert!(next >= last, "{next:?} after {last:?}");
+            last = next;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(last >= Nanos::from_millis(3), "{last:?}");
+        assert!(observer.alive.len() >= 2, "the shell and its child: {observer:?}");
+        drop(child.stdin.take());
+        child.wait().expect("it ends");
+        assert!(observer.sample().expect("Linux tells") >= last);
+    }
+
+    #[test]
+    fn nothing_is_observed_without_a_root_or_when_it_is_gone() {
+        assert_eq!(Observer::new(None).sample(), None);
+        let mut child = Command::new("true").spawn().expect("a process");
+        child.wait().expect("it ends");
+        assert_eq!(Observer::new(Some(child.id())).sample(), None);
+    }
+}

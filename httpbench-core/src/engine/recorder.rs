@@ -140,7 +140,6 @@ impl Recorder {
         self.first_answer = Some(answer);
     }
 
-
     /// Adds this recorder of a warm-up to an arm's recording: its exchanges apart, its connections with all others.
     pub(super) fn add_as_warm_up(&self, arm: &mut ArmRecording) {
         arm.warm_up.merge(&self.counts);
@@ -176,5 +175,60 @@ impl Recorder {
         if let Some(connect) = &self.connect {
             arm.connect.merge(connect);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(ended: u64) -> Completed {
+        Completed { sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
+    }
+
+    #[test]
+    fn tally_counts_good_ends_from_the_lead_in_up_to_the_end_of_the_slice() {
+        let mut recorder = Recorder::default();
+        recorder.begin_slice(Nanos(100), Nanos(200));
+        [99, 100, 199, 200].into_iter().for_each(|ended| recorder.good(end(ended)));
+        recorder.check_failure(end(150), || "wrong".to_owned());
+        assert_eq!((recorder.tally().good, recorder.tally().completed), (2, 5));
+    }
+
+    #[test]
+    fn answers_in_one_read_and_in_parts_meet_in_the_recording() {
+        let mut recorder = Recorder::default();
+        recorder.good(end(1_000));
+        recorder.good(Completed { first_byte: Some(Nanos(10)), ..end(2_000) });
+        let mut arm = ArmRecording::default();
+        recorder.add_as_slices(&mut arm);
+        assert_eq!(
+            (arm.service.count(), arm.service.min(), arm.service.max()),
+            (2, Some(Nanos(1_000)), Some(Nanos(2_000)))
+        );
+        assert_eq!(
+            (arm.first_byte.count(), arm.first_byte.min(), arm.first_byte.max()),
+            (2, Some(Nanos(10)), Some(Nanos(1_000)))
+        );
+    }
+
+    #[test]
+    fn warm_up_gives_the_recording_its_counts_and_connections_only() {
+        let mut recorder = Recorder::default();
+        recorder.started();
+        recorder.good(end(1_000));
+        recorder.connected(Nanos(5));
+        let mut arm = ArmRecording::default();
+        recorder.add_as_warm_up(&mut arm);
+        assert_eq!((arm.warm_up.good, arm.connections, arm.connect.count()), (1, 1, 1));
+        assert_eq!((arm.counts.good, arm.service.count(), arm.statuses.success), (0, 0, 0));
+    }
+
+    #[test]
+    fn only_the_first_text_of_a_kind_is_made() {
+        let mut recorder = Recorder::default();
+        recorder.check_failure(end(1), || "first".to_owned());
+        recorder.check_failure(end(1), || unreachable!("the first is there"));
+        assert_eq!(recorder.counts.check_example.as_deref(), Some("first"));
     }
 }

@@ -147,7 +147,9 @@ mod tests {
 
     #[test]
     fn broken_chunks_are_protocol_errors() {
-        for text in [&b"\r\n"[..], b"g\r\n", b";x\r\n", b"1\nx", b"1\r\nxy\r\n", b"1\r\nx\rz", b"0\r\nA: b\n", b"-1\r\n"] {
+        for text in
+            [&b"\r\n"[..], b"g\r\n", b";x\r\n", b"1\nx", b"1\r\nxy\r\n", b"1\r\nx\rz", b"0\r\nA: b\n", b"-1\r\n"]
+        {
             assert!(decode(text, 3).is_err(), "{}", text.escape_ascii());
         }
     }

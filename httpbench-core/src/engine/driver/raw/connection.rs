@@ -168,7 +168,6 @@ impl<S: Stream> RawConnection<S> {
     pub(in crate::engine) fn into_stream(self) -> S {
         self.stream
     }
-
 }
 
 impl Exchange {
@@ -231,12 +230,7 @@ impl Exchange {
 
     #[inline]
     fn answer(&self, after: After) -> Answer {
-        Answer {
-            status: self.decoder.status(),
-            first_byte: self.first_byte,
-            body_bytes: self.body_bytes,
-            after,
-        }
+        Answer { status: self.decoder.status(), first_byte: self.first_byte, body_bytes: self.body_bytes, after }
     }
 
     #[cold]

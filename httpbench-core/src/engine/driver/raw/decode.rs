@@ -300,3 +300,6 @@ fn check_status_line(head: &[u8], seen: usize) -> Result<(), ProtocolError> {
     let line_ends_now = head[seen..].contains(&b'\n') && !head[..seen].contains(&b'\n');
     if line_ends_now { parse_head(head, false).map(|_| ()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

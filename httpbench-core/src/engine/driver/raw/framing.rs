@@ -148,8 +148,7 @@ fn transfer_codings(fields: &[httparse::Header<'_>]) -> Result<Option<Framing>, 
         if framing == Some(Framing::Chunked) && name.eq_ignore_ascii_case(b"chunked") {
             return Err(ProtocolError::ChunkedTwice);
         }
-        framing =
-            Some(if name.eq_ignore_ascii_case(b"chunked") { Framing::Chunked } else { Framing::UntilClose });
+        framing = Some(if name.eq_ignore_ascii_case(b"chunked") { Framing::Chunked } else { Framing::UntilClose });
     }
     Ok(framing)
 }

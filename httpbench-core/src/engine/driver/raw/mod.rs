@@ -17,6 +17,6 @@ mod decode;
 mod framing;
 mod stream;
 
-pub(super) use decode::ProtocolError;
 pub(in crate::engine) use connection::RawDriver;
+pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
 pub(in crate::engine) use stream::Tap;

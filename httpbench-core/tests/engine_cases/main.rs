@@ -1,0 +1,11 @@
+//! The load engine against scripted servers: what it sends, what it counts, how it ends.
+//!
+//! Slices end by time, so tests compare the engine's counts with the server's and never with a speed. Names that begin
+//! with `LG` in comments are those of the project's list of cases.
+
+mod framing;
+mod life;
+mod load;
+mod peer;
+mod slices;
+mod stalls;
