@@ -150,6 +150,7 @@ impl Child {
     pub fn wait(&self, interrupt: &Interrupt) -> Result<Ended> {
         loop {
             if let Some(ended) = self.try_wait()? {
+                self.log.settle();
                 return Ok(ended);
             }
             interrupt.wait_for(&[self.events()], None)?;
@@ -165,6 +166,7 @@ impl Child {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(ended) = self.try_wait()? {
+                self.log.settle();
                 return Ok(Some(ended));
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -183,6 +185,7 @@ impl Child {
     /// When the supervisor does not answer.
     pub fn stop(&self, grace: Duration) -> Result<Stopped> {
         let gone = self.supervisor.stop(grace).map_err(|error| self.lost_sight(error))?;
+        self.log.settle();
         Ok(match gone {
             super::supervision::Gone { left, .. } if !left.is_empty() => Stopped::Left { pids: left },
             super::supervision::Gone { killed: true, .. } => Stopped::Killed { after: grace },

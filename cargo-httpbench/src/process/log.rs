@@ -13,7 +13,7 @@ const LIMIT: usize = 64 * 1024;
 /// Characters of a line that are shown.
 const LINE_LIMIT: usize = 400;
 
-/// How long [`LogTail::last`] waits for the end of a dead program's output.
+/// How long the rest of a dead program's output is waited for.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// The tail of what a program wrote to standard output and error, in the order of its arrival.
