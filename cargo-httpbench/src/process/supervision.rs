@@ -260,6 +260,11 @@ impl Inner {
 
     /// Takes in what has arrived, without waiting.
     fn read_news(&self) -> io::Result<()> {
+        if HURRY.load(Ordering::Acquire) {
+            // The thread that handles signals ends the process in a moment. Nothing that is seen until then is worth an error
+            // message.
+            std::thread::sleep(2 * AT_ONCE);
+        }
         let mut news = self.news();
         news.receiver.fill(&self.socket)?;
         while let Some(report) = news.receiver.next()? {
