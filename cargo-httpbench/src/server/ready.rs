@@ -252,7 +252,8 @@ impl Wait<'_> {
             return Vec::new();
         }
         let all = listeners().unwrap_or_default();
-        let there = all.iter().filter(|listener| listener.address.port() == self.asked_port);
+        let own = held_below(self.child.supervisor_pid());
+        let there = all.iter().filter(|it| it.address.port() == self.asked_port && !own.contains(&it.inode));
         there
             .map(|listener| {
                 format!("{} is listened on by {}, which the server did not start", listener.address, holder(listener))
