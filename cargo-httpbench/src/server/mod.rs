@@ -4,6 +4,8 @@
 //! supervisor. How it is loaded is left to others; what its death means for a run, too.
 
 mod address;
+#[cfg(target_os = "linux")]
+mod diag;
 mod failure;
 mod folder;
 mod hooks;
