@@ -134,10 +134,38 @@ impl Interrupt {
         self.shared.suspensions.load(Ordering::Acquire)
     }
 
-    /// For how long the command was suspended by Ctrl-Z altogether. Deadlines of others move by it.
+    /// Starts a clock that stands still while the command is suspended by Ctrl-Z: for deadlines of those that are suspended
+    /// with it.
     #[must_use]
-    pub fn suspended(&self) -> Duration {
+    pub fn stopwatch(&self) -> Stopwatch<'_> {
+        Stopwatch { interrupt: self, started: Instant::now(), suspended_before: self.suspended() }
+    }
+
+    fn suspended(&self) -> Duration {
         Duration::from_nanos(self.shared.suspended_ns.load(Ordering::Acquire))
+    }
+}
+
+/// Made by [`Interrupt::stopwatch`].
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch<'a> {
+    interrupt: &'a Interrupt,
+    started: Instant,
+    suspended_before: Duration,
+}
+
+impl Stopwatch<'_> {
+    /// When it was started.
+    #[must_use]
+    pub const fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Time since then, without that for which the command was suspended.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        let suspended = self.interrupt.suspended().saturating_sub(self.suspended_before);
+        self.started.elapsed().saturating_sub(suspended)
     }
 }
 
@@ -199,4 +227,39 @@ fn end_at_once(number: u8) -> ! {
         let _ = terminal.write_all(b"\x1b[?25h\n");
     }
     std::process::exit(ExitCode::Signal(number).code().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_ends_with_its_time_and_with_its_descriptor() {
+        let interrupt = Interrupt::deaf().expect("a pipe");
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let short = Some(Duration::from_millis(1));
+        assert_eq!(interrupt.wait_for(&[reader.as_fd()], short).expect("no signal"), Woken::TimedOut);
+        drop(writer);
+        assert_eq!(interrupt.wait_for(&[reader.as_fd()], None).expect("no signal"), Woken::Readable);
+        assert!(interrupt.check().is_ok());
+    }
+
+    #[test]
+    fn signal_ends_every_wait_with_its_own_exit_code() {
+        let interrupt = Interrupt::deaf().expect("a pipe");
+        interrupt.shared.interrupt(15);
+        let error = interrupt.sleep(Duration::from_secs(3_600)).expect_err("a signal has come");
+        assert_eq!((error.exit.code(), error.what.as_str()), (143, "interrupted by SIGTERM"));
+        assert!(interrupt.wait_for(&[], None).is_err());
+    }
+
+    #[test]
+    fn suspended_time_does_not_count_on_a_stopwatch() {
+        let interrupt = Interrupt::deaf().expect("a pipe");
+        let stopwatch = interrupt.stopwatch();
+        let hour = Duration::from_secs(3_600);
+        interrupt.shared.suspended_ns.store(3_600_000_000_000, Ordering::Release);
+        assert_eq!(stopwatch.elapsed(), Duration::ZERO);
+        assert!(stopwatch.started().elapsed() < hour);
+    }
 }

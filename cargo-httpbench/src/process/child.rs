@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::ended::{Ended, Stopped};
 use super::launch::{Input, Launch, Output};
@@ -150,24 +150,26 @@ impl Child {
     pub fn wait(&self, interrupt: &Interrupt) -> Result<Ended> {
         loop {
             if let Some(ended) = self.try_wait()? {
+                self.log.settle();
                 return Ok(ended);
             }
             interrupt.wait_for(&[self.events()], None)?;
         }
     }
 
-    /// Waits for the program's end, for some time. `None`: it still runs.
+    /// Waits for the program's end, for some time, not counting what it was suspended for. `None`: it still runs.
     ///
     /// # Errors
     ///
     /// When a signal came.
     pub fn wait_timeout(&self, timeout: Duration, interrupt: &Interrupt) -> Result<Option<Ended>> {
-        let deadline = Instant::now() + timeout;
+        let stopwatch = interrupt.stopwatch();
         loop {
             if let Some(ended) = self.try_wait()? {
+                self.log.settle();
                 return Ok(Some(ended));
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = timeout.saturating_sub(stopwatch.elapsed());
             if left.is_zero() {
                 return Ok(None);
             }
@@ -183,6 +185,7 @@ impl Child {
     /// When the supervisor does not answer.
     pub fn stop(&self, grace: Duration) -> Result<Stopped> {
         let gone = self.supervisor.stop(grace).map_err(|error| self.lost_sight(error))?;
+        self.log.settle();
         Ok(match gone {
             super::supervision::Gone { left, .. } if !left.is_empty() => Stopped::Left { pids: left },
             super::supervision::Gone { killed: true, .. } => Stopped::Killed { after: grace },

@@ -13,7 +13,7 @@ const LIMIT: usize = 64 * 1024;
 /// Characters of a line that are shown.
 const LINE_LIMIT: usize = 400;
 
-/// How long [`LogTail::last`] waits for the end of a dead program's output.
+/// How long the rest of a dead program's output is waited for.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// The tail of what a program wrote to standard output and error, in the order of its arrival.
@@ -157,6 +157,7 @@ fn skip_escape(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use std::io::Write;
 

@@ -68,7 +68,11 @@ mod system {
 
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::sys::prctl;
+    use nix::sys::socket::MsgFlags;
     use nix::unistd::Pid;
+
+    /// How messages are taken from a socket: without waiting, and so that what they bring is closed in programs started later.
+    pub(crate) const RECEIVE: MsgFlags = MsgFlags::MSG_DONTWAIT.union(MsgFlags::MSG_CMSG_CLOEXEC);
 
     /// Makes this process the one that orphans among its descendants fall to.
     pub(crate) fn become_subreaper() -> io::Result<()> {
@@ -104,6 +108,11 @@ mod system {
 mod system {
     use std::io;
 
+    use nix::sys::socket::MsgFlags;
+
+    /// How messages are taken from a socket: without waiting.
+    pub(crate) const RECEIVE: MsgFlags = MsgFlags::MSG_DONTWAIT;
+
     /// The sentence that every refusal is.
     const ONLY_LINUX: &str = "starting and watching a server works on Linux only so far";
 
@@ -128,4 +137,4 @@ mod system {
     }
 }
 
-pub(crate) use system::{Affinity, become_subreaper};
+pub(crate) use system::{Affinity, RECEIVE, become_subreaper};

@@ -8,11 +8,15 @@ use std::fs;
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child as Process, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use super::ended::Ended;
 use super::supervisor::{ARGUMENT, FOLDER_ARGUMENT};
@@ -33,6 +37,9 @@ const FREEZE: Duration = Duration::from_millis(500);
 
 /// Every supervisor that lives.
 static SUPERVISORS: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// Set once everything is to end at once.
+static HURRY: AtomicBool = AtomicBool::new(false);
 
 /// What is run as a supervisor.
 static EXECUTABLE: OnceLock<PathBuf> = OnceLock::new();
@@ -253,6 +260,11 @@ impl Inner {
 
     /// Takes in what has arrived, without waiting.
     fn read_news(&self) -> io::Result<()> {
+        if HURRY.load(Ordering::Acquire) {
+            // The thread that handles signals ends the process in a moment. Nothing that is seen until then is worth an error
+            // message.
+            std::thread::sleep(2 * AT_ONCE);
+        }
         let mut news = self.news();
         news.receiver.fill(&self.socket)?;
         while let Some(report) = news.receiver.next()? {
@@ -273,19 +285,22 @@ impl Inner {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Waits for one acknowledgement, or for the supervisor's end.
-    fn acknowledged(&self, within: Duration) -> Acknowledged {
-        let mut pipe = self.acknowledgements.lock().unwrap_or_else(PoisonError::into_inner);
-        match readable(&[pipe.as_fd()], Some(within)) {
-            Ok(Woken::TimedOut) => Acknowledged::Not,
-            Ok(Woken::Readable) if matches!(pipe.read(&mut [0]), Ok(1)) => Acknowledged::Once,
-            _ => Acknowledged::ByItsEnd,
-        }
+    fn acknowledgements(&self) -> MutexGuard<'_, PipeReader> {
+        self.acknowledgements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the supervisor's end.
-    fn ended_by(&self, deadline: Instant) {
-        while self.acknowledged(deadline.saturating_duration_since(Instant::now())) == Acknowledged::Once {}
+    /// Does what can still be done when somebody killed the supervisor itself: ends the programs that it launched, with their
+    /// process groups, and removes its folder.
+    fn clean_up_instead(&mut self) {
+        let news = self.news.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (id, spawned) in &news.spawned {
+            if let (Ok(pid), false) = (spawned, news.ended.contains_key(id)) {
+                let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
+            }
+        }
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }
 
@@ -293,15 +308,18 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.let_go();
         // The supervisor ends after everything below it, at the latest when it gives up on what cannot be killed.
-        self.ended_by(Instant::now() + PATIENCE + Duration::from_secs(2));
-        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = if HURRY.load(Ordering::Acquire) { AT_ONCE } else { PATIENCE + Duration::from_secs(2) };
+        let pipe = self.acknowledgements.get_mut().unwrap_or_else(PoisonError::into_inner);
+        wait_for_end(pipe, Instant::now() + patience);
         let deadline = Instant::now() + Duration::from_secs(1);
-        while matches!(process.try_wait(), Ok(None)) && Instant::now() < deadline {
+        let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut status = process.try_wait();
+        while matches!(status, Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
+            status = process.try_wait();
         }
-        // Only left over if the supervisor itself was killed.
-        if let Some(folder) = self.folder.as_ref().filter(|folder| folder.exists()) {
-            let _ = fs::remove_dir_all(folder);
+        if matches!(status, Ok(Some(status)) if status.signal().is_some()) {
+            self.clean_up_instead();
         }
     }
 }
@@ -310,14 +328,33 @@ fn all() -> Vec<Arc<Inner>> {
     SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
 }
 
+/// Waits for one acknowledgement, or for the supervisor's end.
+fn acknowledgement(pipe: &mut PipeReader, deadline: Instant) -> Acknowledged {
+    match readable(&[pipe.as_fd()], Some(deadline.saturating_duration_since(Instant::now()))) {
+        Ok(Woken::TimedOut) => Acknowledged::Not,
+        Ok(Woken::Readable) if matches!(pipe.read(&mut [0]), Ok(1)) => Acknowledged::Once,
+        _ => Acknowledged::ByItsEnd,
+    }
+}
+
+/// Waits for the supervisor's end.
+fn wait_for_end(pipe: &mut PipeReader, deadline: Instant) {
+    while acknowledgement(pipe, deadline) == Acknowledged::Once {}
+}
+
 /// Kills everything below every supervisor, without grace, and waits a moment for it to be gone.
 pub(crate) fn kill_all() {
-    let all = all();
-    all.iter().for_each(|supervisor| supervisor.let_go());
+    HURRY.store(true, Ordering::Release);
+    // Handles of their own: whoever owns a supervisor drops it meanwhile, and then waits for its end as well.
+    let pipes: Vec<_> = all()
+        .into_iter()
+        .filter_map(|supervisor| {
+            supervisor.let_go();
+            supervisor.acknowledgements().try_clone().ok()
+        })
+        .collect();
     let deadline = Instant::now() + AT_ONCE;
-    all.iter().for_each(|supervisor| supervisor.ended_by(deadline));
-    // Whoever still waits for them is not to take their time for dropping them.
-    all.into_iter().for_each(std::mem::forget);
+    pipes.into_iter().for_each(|mut pipe| wait_for_end(&mut pipe, deadline));
 }
 
 /// Stops (SIGSTOP) everything below every supervisor.
@@ -334,6 +371,6 @@ fn acknowledged_by_all(ask: &Ask) {
     let asked: Vec<_> = all().into_iter().filter(|supervisor| supervisor.ask(ask, &[]).is_ok()).collect();
     let deadline = Instant::now() + FREEZE;
     for supervisor in asked {
-        supervisor.acknowledged(deadline.saturating_duration_since(Instant::now()));
+        acknowledgement(&mut supervisor.acknowledgements(), deadline);
     }
 }

@@ -59,6 +59,7 @@ fn parse(stat: &[u8]) -> Option<Stat> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 
@@ -72,8 +73,9 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn child_is_a_descendant_and_its_parent_is_not() {
-        let mut child = std::process::Command::new("/bin/sh").args(["-c", "read line"]);
-        let mut child = child.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", "read line"]).stdin(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let pids: Vec<_> = descendants(std::process::id()).into_iter().map(|member| member.pid).collect();
         drop(child.stdin.take());
         let pid = child.id();

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ended::Ended;
-use super::platform::adopt;
+use super::platform::{RECEIVE, adopt};
 
 /// Descriptors that one message may bring: standard input, output, error, and one more.
 const DESCRIPTORS: usize = 4;
@@ -92,8 +92,7 @@ pub(crate) fn send<M: Serialize>(mut socket: &UnixStream, message: &M, descripto
         let raw: Vec<_> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         let beside = [ControlMessage::ScmRights(&raw)];
         sent = loop {
-            match sendmsg::<UnixAddr>(socket.as_raw_fd(), &[IoSlice::new(&line)], &beside, MsgFlags::MSG_NOSIGNAL, None)
-            {
+            match sendmsg::<UnixAddr>(socket.as_raw_fd(), &[IoSlice::new(&line)], &beside, MsgFlags::empty(), None) {
                 Err(Errno::EINTR) => {}
                 other => break other?,
             }
@@ -117,8 +116,7 @@ impl Receiver {
         let mut beside = nix::cmsg_space!([std::os::fd::RawFd; DESCRIPTORS]);
         while !self.closed {
             let mut parts = [IoSliceMut::new(&mut buffer)];
-            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-            let received = match recvmsg::<UnixAddr>(socket.as_raw_fd(), &mut parts, Some(&mut beside), flags) {
+            let received = match recvmsg::<UnixAddr>(socket.as_raw_fd(), &mut parts, Some(&mut beside), RECEIVE) {
                 Ok(received) => received,
                 Err(Errno::EAGAIN) => return Ok(()),
                 Err(Errno::EINTR) => continue,
@@ -160,6 +158,7 @@ impl Receiver {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use std::io::Read;
 

@@ -4,7 +4,7 @@
 ///
 /// The sums of `VmRSS`, `VmHWM` and `RssFile` + `RssShmem` of `/proc/PID/status` over all live processes. A page that several
 /// processes share counts once for each; peaks that were not at the same time are added all the same. Both make the
-/// sums of a forking server an upper bound; of a single process they are exact.
+/// sums of a forking server an upper bound; of a single process they are exact. Processes that have ended count no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// In RAM now.

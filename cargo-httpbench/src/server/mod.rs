@@ -4,6 +4,8 @@
 //! supervisor. How it is loaded is left to others; what its death means for a run, too.
 
 mod address;
+#[cfg(target_os = "linux")]
+mod diag;
 mod failure;
 mod folder;
 mod hooks;
@@ -19,7 +21,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::placeholders::Placeholders;
 use self::ready::Wait;
@@ -197,10 +199,10 @@ impl Server {
         supervisor: Supervisor,
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        let started = Instant::now();
+        let stopwatch = interrupt.stopwatch();
         let child = Child::spawn_under(&supervisor, server.launch(), interrupt)?;
         let ready = &spec.settings.ready;
-        let found = Wait { child: &child, started, asked_port, ready, interrupt }.until_ready()?;
+        let found = Wait { child: &child, stopwatch, asked_port, ready, interrupt }.until_ready()?;
         let bound = found.address.port();
         let notes = if bound == asked_port { Vec::new() } else { vec![Note::IgnoredPort { asked: asked_port, bound }] };
         Ok(Self {

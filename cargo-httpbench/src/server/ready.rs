@@ -15,7 +15,7 @@ use super::sockets::{Listener, held_below, holder, listeners};
 use crate::config::Ready;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Stopwatch};
 use crate::process::Child;
 
 /// How long the asked port may appear after another one has answered: servers open their metrics port first, say.
@@ -37,7 +37,7 @@ const SECOND_LOOK: Duration = Duration::from_millis(50);
 /// What waiting needs to know.
 pub(super) struct Wait<'a> {
     pub(super) child: &'a Child,
-    pub(super) started: Instant,
+    pub(super) stopwatch: Stopwatch<'a>,
     pub(super) asked_port: u16,
     pub(super) ready: &'a Ready,
     pub(super) interrupt: &'a Interrupt,
@@ -112,7 +112,6 @@ impl Wait<'_> {
     ///
     /// When it ends before, is not ready in time, cannot be told from others, or a signal comes.
     pub(super) fn until_ready(&self) -> Result<Found> {
-        let suspended = self.interrupt.suspended();
         let mut other_answered: Option<Instant> = None;
         let mut last_sockets = Vec::new();
         let mut survey = Survey { all: Vec::new(), own: HashSet::new() };
@@ -138,18 +137,13 @@ impl Wait<'_> {
                 }
                 Look::NotYet(seen) => seen,
             };
-            let elapsed = self.elapsed(suspended);
+            let elapsed = self.stopwatch.elapsed();
             if elapsed >= self.ready.timeout {
                 return Err(self.too_late(&seen));
             }
             let pause = (elapsed / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).min(self.ready.timeout - elapsed);
             self.interrupt.wait_for(&[self.child.events()], Some(pause))?;
         }
-    }
-
-    /// Time since the start, without what the whole command was suspended for.
-    fn elapsed(&self, suspended_before: Duration) -> Duration {
-        self.started.elapsed().saturating_sub(self.interrupt.suspended().saturating_sub(suspended_before))
     }
 
     fn look(&self, survey: &Survey, other_answered: &mut Option<Instant>) -> Result<Look> {
@@ -192,11 +186,12 @@ impl Wait<'_> {
                 self.refuse_stranger(target)?;
                 return Ok(Look::Again);
             }
-            let patience = patience.min(self.ready.timeout.saturating_sub(self.started.elapsed())).max(SHORTEST_PAUSE);
+            let patience =
+                patience.min(self.ready.timeout.saturating_sub(self.stopwatch.elapsed())).max(SHORTEST_PAUSE);
             let answer = ask(target, &self.ready.path, patience, self.child, self.interrupt)?;
             match answer {
                 Answer::Status { code, at } if self.ready.status.is_none_or(|wanted| wanted == code) => {
-                    return Ok(Look::Ready(Found { address: target, startup: at - self.started }));
+                    return Ok(Look::Ready(Found { address: target, startup: at - self.stopwatch.started() }));
                 }
                 Answer::ProcessNews => return Ok(Look::Again),
                 answer => {
@@ -251,10 +246,25 @@ impl Wait<'_> {
         self.child.explain(error)
     }
 
+    /// Whoever listens on the asked port without being below the supervisor: a container, a service, another user's process.
+    fn outside_the_tree(&self, seen: &Seen) -> Vec<String> {
+        if *seen != Seen::NoListener {
+            return Vec::new();
+        }
+        let all = listeners().unwrap_or_default();
+        let own = held_below(self.child.supervisor_pid());
+        let there = all.iter().filter(|it| it.address.port() == self.asked_port && !own.contains(&it.inode));
+        there
+            .map(|listener| {
+                format!("{} is listened on by {}, which the server did not start", listener.address, holder(listener))
+            })
+            .collect()
+    }
+
     fn too_late(&self, seen: &Seen) -> Error {
         let timeout = humantime::format_duration(self.ready.timeout);
         let error = Error::new(ExitCode::ServerFailed, format!("`{}` was not ready after {timeout}", self.child.name()))
-            .details("last seen", [seen.to_string()])
+            .details("last seen", std::iter::once(seen.to_string()).chain(self.outside_the_tree(seen)))
             .help(match seen {
                 Seen::NoListener => {
                     "let the server listen on the port in the environment variable PORT (or on `{port}` in `server.args`); if it only \
@@ -278,6 +288,7 @@ enum Look {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 
