@@ -424,8 +424,79 @@ fn features_reach_only_the_packages_that_have_them() {
     }
 }
 
+#[test]
+fn feature_that_nobody_has_is_refused_with_the_nearest_one() {
+    let project = Project::new(&[
+        ("Cargo.toml", &package("shop", &format!("[features]\nfast = []\n{ENTRY}"))),
+        ("src/main.rs", "fn main() {}"),
+        ("benches/http.rs", BENCH),
+    ]);
+    let cargo = project.cargo("", CargoOptions { features: vec!["fats".to_owned()], ..dev() });
+    let refused = error(found(&cargo, None));
+    assert_eq!((refused.exit, refused.help.as_deref()), (ExitCode::Usage, Some("did you mean `--features fast`?")));
+}
+
+#[test]
+#[cfg(unix)]
+fn member_is_found_through_a_symbolic_link() {
+    let project = Project::virtual_workspace();
+    let link = project.root.join("link");
+    std::os::unix::fs::symlink(project.root.join("one"), &link).expect("a link");
+    assert_eq!(found(&project.cargo("link", dev()), None).expect("found"), ["one::http one::server"]);
+}
+
 fn host() -> String {
     let output = Command::new("rustc").arg("-vV").output().expect("rustc");
     let text = String::from_utf8(output.stdout).expect("text");
     text.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host").to_owned()
+}
+
+/// Whatever `cargo run` sets, sets the run too; only the toolchain's own libraries are left out, which the server does not need.
+#[test]
+#[cfg(target_os = "linux")]
+fn server_gets_the_environment_that_cargo_run_would_give_it() {
+    let print = "fn main() { for (name, value) in std::env::vars() { println!(\"{name}={value:?}\") } }";
+    let manifest = package("shop", "authors = [\"A <a@b>\", \"B\"]\nrust-version = \"1.85.1\"\ndescription = \"it\"\n");
+    let project = Project::new(&[
+        ("Cargo.toml", &manifest),
+        ("src/main.rs", print),
+        (
+            "build.rs",
+            "fn main() { println!(\"cargo::rustc-env=FROM_SCRIPT=1\"); println!(\"cargo::rustc-link-search=/usr/lib\") }",
+        ),
+        (".cargo/config.toml", "[env]\nFROM_CONFIG = \"1\"\nROOT = { value = \"data\", relative = true }\n"),
+    ]);
+    let cargo = project.cargo("src", CargoOptions { config: vec!["env.FROM_FLAG='1'".to_owned()], ..dev() });
+    let (workspace, target) = server_of(&cargo).expect("found");
+    let folder = RunFolder::create(&workspace.results()).expect("a folder");
+    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    let run = |command: &mut Command, environment: &Environment| -> Vec<String> {
+        let output =
+            command.current_dir(&cargo.current_dir).env_clear().envs(environment.iter()).output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let mut lines: Vec<String> = text
+            .lines()
+            // Where cargo is started through rustup, that adds its own count of recursions.
+            .filter(|line| !line.starts_with("RUST_RECURSION_COUNT="))
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    let theirs =
+        run(Command::new(&cargo.program).args(["run", "--quiet", "--config", "env.FROM_FLAG='1'"]), &cargo.environment);
+    let ours = run(&mut Command::new(&server.path), &cargo.environment_of(&target.package, &server.linked));
+    let libraries = |lines: &[String]| -> Vec<String> {
+        let line = lines.iter().find_map(|line| line.strip_prefix("LD_LIBRARY_PATH=")).unwrap_or_default();
+        let paths = line
+            .trim_matches('"')
+            .split(':')
+            .filter(|path| !path.contains("/lib/rustlib/") && !path.contains("/toolchains/"));
+        paths.map(str::to_owned).collect()
+    };
+    let rest = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| !line.starts_with("LD_LIBRARY_PATH=")).cloned().collect()
+    };
+    assert_eq!(rest(&ours), rest(&theirs));
+    assert_eq!(libraries(&ours), libraries(&theirs));
 }

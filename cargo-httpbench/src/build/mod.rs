@@ -20,7 +20,7 @@ use cargo_metadata::Package;
 pub use folder::RunFolder;
 
 use crate::cargo::{Cargo, FeatureBase, RunCargo, StandardError};
-use crate::discover::{BenchTarget, ServerTarget};
+use crate::discover::{BenchTarget, ServerTarget, takes_feature};
 use crate::environment::Linked;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -34,7 +34,7 @@ pub struct ServerExecutable {
     pub path: PathBuf,
     /// What cargo built.
     pub built: PathBuf,
-    /// What it needs to find at run time; [`crate::environment::of_server`] takes it.
+    /// What it needs to find at run time; [`Cargo::environment_of`] takes it.
     pub linked: Linked,
     /// What is odd about the build.
     pub warnings: Vec<Warning>,
@@ -166,20 +166,6 @@ fn package_args(cargo: &Cargo, package: &Package) -> Vec<OsString> {
     args
 }
 
-fn takes_feature(package: &Package, feature: &str) -> bool {
-    match feature.split_once('/') {
-        Some((of, _)) => {
-            let of = of.trim_end_matches('?');
-            package.name.as_str() == of
-                || package
-                    .dependencies
-                    .iter()
-                    .any(|dependency| dependency.rename.as_deref().unwrap_or(&dependency.name) == of)
-        }
-        None => package.features.contains_key(feature),
-    }
-}
-
 fn build(cargo: &Cargo, runner: &mut dyn RunCargo, targets: Vec<OsString>, what: &str) -> Result<Built> {
     let mut args: Vec<OsString> = vec!["build".into()];
     args.extend(targets);
@@ -216,36 +202,4 @@ fn linked(cargo: &Cargo, built: &Built, package: &Package, executable: &Path) ->
     }
     linked.libraries = libraries;
     Ok(linked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn package() -> Package {
-        serde_json::from_value(serde_json::json!({
-            "name": "shop", "version": "0.1.0", "id": "path+file:///w#shop@0.1.0", "targets": [],
-            "features": {"fast": []}, "manifest_path": "/w/Cargo.toml",
-            "dependencies": [{
-                "name": "serde", "source": null, "req": "*", "kind": null, "rename": null, "optional": false,
-                "uses_default_features": true, "features": [], "target": null, "registry": null
-            }],
-        }))
-        .expect("a package")
-    }
-
-    #[test]
-    fn features_of_other_packages_are_left_to_them() {
-        let package = package();
-        for (feature, taken) in [
-            ("fast", true),
-            ("slow", false),
-            ("shop/fast", true),
-            ("serde/derive", true),
-            ("serde?/derive", true),
-            ("other/fast", false),
-        ] {
-            assert_eq!(takes_feature(&package, feature), taken, "{feature}");
-        }
-    }
 }

@@ -49,7 +49,6 @@ Exit codes:
     bin_name = "cargo httpbench",
     version,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
     override_usage = "cargo httpbench [OPTIONS] [FILTER]...\n       cargo httpbench <COMMAND> [OPTIONS]",
     after_help = AFTER_HELP,
     after_long_help = AFTER_LONG_HELP,
@@ -75,7 +74,7 @@ pub(super) enum Command {
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 3] = ["run", "list", "serve"];
+    pub(super) const NAMES: [&str; 4] = ["run", "list", "serve", "help"];
 }
 
 #[derive(Debug, Args)]
