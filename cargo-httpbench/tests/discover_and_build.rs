@@ -424,6 +424,45 @@ fn features_reach_only_the_packages_that_have_them() {
     }
 }
 
+/// Cargo puts the toolchain's libraries on the path of everything that it runs; here they are only where they are needed.
+#[test]
+#[cfg(target_os = "linux")]
+fn server_that_is_linked_to_the_shared_standard_library_finds_it() {
+    let project = Project::shop();
+    let flags = "build.rustflags=['-Cprefer-dynamic']".to_owned();
+    for (config, needed) in [(vec![flags], true), (Vec::new(), false)] {
+        let cargo = project.cargo("", CargoOptions { config, ..dev() });
+        let (workspace, target) = server_of(&cargo).expect("found");
+        let folder = RunFolder::create(&workspace.results()).expect("a folder");
+        let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+        let environment = cargo.environment_of(&target.package, &server.linked);
+        let output = Command::new(&server.path).env_clear().envs(environment.iter()).output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "shop\n", "{output:?}");
+        let listed = server
+            .linked
+            .libraries
+            .iter()
+            .any(|path| path.ends_with("lib") && path.to_string_lossy().contains("rustlib"));
+        assert_eq!(listed, needed);
+    }
+}
+
+#[test]
+fn package_to_serve_is_the_only_one_with_that_binary() {
+    let project = Project::virtual_workspace();
+    let cargo = project.cargo("", dev());
+    let read = workspace(&cargo).expect("read");
+    let all = read.selected(&cargo.options).expect("selected");
+    let refused = read.serving_package(&cargo.options, &all).expect_err("two servers");
+    assert_eq!(
+        (refused.exit, &refused.details[0].lines[..]),
+        (ExitCode::Usage, &["-p one".to_owned(), "-p two".to_owned()][..])
+    );
+    let two = named(&["two"]);
+    let selected = read.selected(&two).expect("selected");
+    assert_eq!(read.serving_package(&two, &selected).expect("one").name.as_str(), "two");
+}
+
 #[test]
 fn feature_that_nobody_has_is_refused_with_the_nearest_one() {
     let project = Project::new(&[

@@ -88,7 +88,7 @@ pub fn server(
     if artifact.opt_level == "0" {
         warnings.push(Warning::UnoptimisedServer { bin: target.bin.clone(), profile: cargo.options.profile.clone() });
     }
-    let linked = linked(cargo, &built, &target.package, &source)?;
+    let linked = linked(cargo, runner, &built, &target.package, &source)?;
     Ok(ServerExecutable { path, built: source, linked, warnings })
 }
 
@@ -114,7 +114,7 @@ pub fn benches(cargo: &Cargo, runner: &mut dyn RunCargo, targets: &[BenchTarget]
             .ok_or_else(|| unexpected_artifact(&format!("bench target `{}`", target.name)))?;
         let path = PathBuf::from(&artifact.path);
         if executable::speaks_our_protocol(&path)? {
-            let linked = linked(cargo, &built, package, &path)?;
+            let linked = linked(cargo, runner, &built, package, &path)?;
             found.executables.push(BenchExecutable { name: target.name.clone(), path, linked });
         } else if cargo.options.benches.contains(&target.name) {
             return Err(foreign(target));
@@ -188,7 +188,13 @@ fn ending(status: ExitStatus) -> String {
 
 /// What `cargo run` would put on the library path: build scripts' folders that lie in the target directory, the executable's own
 /// folder and `deps`; the toolchain's libraries only where the executable is linked to them.
-fn linked(cargo: &Cargo, built: &Built, package: &Package, executable: &Path) -> Result<Linked> {
+fn linked(
+    cargo: &Cargo,
+    runner: &mut dyn RunCargo,
+    built: &Built,
+    package: &Package,
+    executable: &Path,
+) -> Result<Linked> {
     let mut linked = built.script(&package.id);
     let folder = executable.parent();
     // A bench binary lies in `deps` itself.
@@ -198,7 +204,7 @@ fn linked(cargo: &Cargo, built: &Built, package: &Package, executable: &Path) ->
         libraries.extend([root.to_owned(), root.join("deps")]);
     }
     if executable::needs_shared_std(executable)? {
-        libraries.extend(executable::toolchain_libraries(cargo));
+        libraries.extend(executable::toolchain_libraries(cargo, runner)?);
     }
     linked.libraries = libraries;
     Ok(linked)

@@ -129,6 +129,15 @@ impl Workspace {
         server::find(self, options, selected, package, configured)
     }
 
+    /// The one package whose server is meant where no scenario tells, as for `serve`.
+    ///
+    /// # Errors
+    ///
+    /// When several have one: exit code 2 with the choices.
+    pub fn serving_package<'w>(&self, options: &CargoOptions, selected: &[&'w Package]) -> Result<&'w Package> {
+        server::serving_package(options, selected)
+    }
+
     /// The features of a member that this run enables.
     fn enabled_features(&self, package: &PackageId) -> Vec<&str> {
         let nodes = self.metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
