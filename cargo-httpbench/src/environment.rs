@@ -99,21 +99,22 @@ pub fn users_own(inherited: &Environment, executable: Option<&Path>) -> Environm
         .collect();
     if let Some(paths) = inherited.get(LIBRARY_PATH) {
         let ours = our_libraries(inherited, executable.filter(|_| by_cargo_run));
-        let kept: Vec<PathBuf> =
-            env::split_paths(paths).filter(|path| !ours.iter().any(|ours| path.starts_with(ours))).collect();
+        let kept: Vec<PathBuf> = env::split_paths(paths)
+            .filter(|path| !is_toolchain(path) && !ours.iter().any(|ours| path.starts_with(ours)))
+            .collect();
         set_library_path(&mut own, kept);
     }
     own
 }
 
+/// Whether a folder is one of `<sysroot>/lib/rustlib/<target>/lib`, which cargo puts on the path of everything that it runs.
+fn is_toolchain(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "rustlib")
+}
+
 /// Folders below which an entry of the library path was put by cargo or rustup.
 fn our_libraries(inherited: &Environment, executable: Option<&Path>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = executable.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
-    // `$CARGO` is `<sysroot>/bin/cargo`; the folder `<sysroot>/lib` may also be `/usr/lib`, which cargo does not add, but a user might.
-    let cargo = inherited.get("CARGO").map(Path::new);
-    if let Some(sysroot) = cargo.and_then(Path::parent).and_then(Path::parent).filter(|path| path.is_absolute()) {
-        folders.push(sysroot.join("lib/rustlib"));
-    }
     let rustup = inherited
         .get("RUSTUP_HOME")
         .map(PathBuf::from)

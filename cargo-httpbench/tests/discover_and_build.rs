@@ -244,11 +244,13 @@ fn server_is_found_wherever_cargo_puts_it() {
     let configured =
         project.cargo("", CargoOptions { config: vec!["build.target-dir='configured'".to_owned()], ..dev() });
     let host = project.cargo("", CargoOptions { target: Some(host), ..dev() });
+    let apart = project.cargo("", CargoOptions { config: vec!["build.build-dir='intermediate'".to_owned()], ..dev() });
     for (cargo, results) in [
         (relative, "else where/httpbench"),
         (flag, "src/given/httpbench"),
         (configured, "configured/httpbench"),
         (host, "target/httpbench"),
+        (apart, "target/httpbench"),
     ] {
         let (workspace, target) = server_of(&cargo).expect("found");
         assert_eq!(workspace.results(), project.root.join(results));
