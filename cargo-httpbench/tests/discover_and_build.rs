@@ -235,6 +235,31 @@ fn binary_behind_a_feature_is_refused_before_the_build_and_built_with_it() {
 }
 
 #[test]
+fn feature_of_a_server_in_another_package_is_named_with_that_package() {
+    let bin = "[features]\nx = []\n[[bin]]\nname = \"app\"\npath = \"src/main.rs\"\nrequired-features = [\"x\"]\n";
+    let project = Project::new(&[
+        ("Cargo.toml", "[workspace]\nmembers = [\"app\", \"load\"]\nresolver = \"3\"\n"),
+        ("app/Cargo.toml", &package("app", bin)),
+        ("app/src/main.rs", "fn main() { println!(\"with x\") }"),
+        ("load/Cargo.toml", &package("load", ENTRY)),
+        ("load/src/lib.rs", ""),
+        ("load/benches/http.rs", BENCH),
+    ]);
+    let refused = error(found(&project.cargo("load", dev()), Some("app")));
+    assert_eq!((refused.exit, refused.help.as_deref()), (ExitCode::Usage, Some("add `--features app/x`")));
+    let cargo = project.cargo("load", CargoOptions { features: vec!["app/x".to_owned()], ..dev() });
+    let workspace = workspace(&cargo).expect("read");
+    let selected = workspace.selected(&cargo.options).expect("selected");
+    let packages = workspace.benches(&cargo.options, &selected).expect("found");
+    let target = workspace.server(&cargo.options, &selected, &packages[0].package, Some("app")).expect("found");
+    let folder = RunFolder::create(&workspace.results()).expect("a folder");
+    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    assert_eq!(output(&server.path), "with x");
+    let built = build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect("built");
+    assert_eq!(built.executables.len(), 1);
+}
+
+#[test]
 fn server_is_found_wherever_cargo_puts_it() {
     let project = Project::shop();
     let host = host();
