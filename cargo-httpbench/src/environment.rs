@@ -1,4 +1,5 @@
-//! What a child process inherits: the user's environment, without what cargo set for *us*, with what `cargo run` sets for a server.
+//! What a child process inherits: the user's environment, without what cargo set for *us*, with what `cargo run` sets for a
+//! package's programs.
 //!
 //! Pure functions. `PORT`, `HOST`, `HTTPBENCH_DIR` and the configured variables are added where a server is started.
 
@@ -65,7 +66,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// What the last build says that a server needs to find at run time.
+/// What the last build says that an executable needs at run time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
     /// Folders of shared libraries, in the order in which they are searched.
@@ -98,21 +99,22 @@ pub fn users_own(inherited: &Environment, executable: Option<&Path>) -> Environm
         .collect();
     if let Some(paths) = inherited.get(LIBRARY_PATH) {
         let ours = our_libraries(inherited, executable.filter(|_| by_cargo_run));
-        let kept: Vec<PathBuf> =
-            env::split_paths(paths).filter(|path| !ours.iter().any(|ours| path.starts_with(ours))).collect();
+        let kept: Vec<PathBuf> = env::split_paths(paths)
+            .filter(|path| !is_toolchain(path) && !ours.iter().any(|ours| path.starts_with(ours)))
+            .collect();
         set_library_path(&mut own, kept);
     }
     own
 }
 
+/// Whether a folder is one of `<sysroot>/lib/rustlib/<target>/lib`, which cargo puts on the path of everything that it runs.
+fn is_toolchain(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "rustlib")
+}
+
 /// Folders below which an entry of the library path was put by cargo or rustup.
 fn our_libraries(inherited: &Environment, executable: Option<&Path>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = executable.and_then(Path::parent).map(Path::to_owned).into_iter().collect();
-    // `$CARGO` is `<sysroot>/bin/cargo`; the folder `<sysroot>/lib` may also be `/usr/lib`, which cargo does not add, but a user might.
-    let cargo = inherited.get("CARGO").map(Path::new);
-    if let Some(sysroot) = cargo.and_then(Path::parent).and_then(Path::parent).filter(|path| path.is_absolute()) {
-        folders.push(sysroot.join("lib/rustlib"));
-    }
     let rustup = inherited
         .get("RUSTUP_HOME")
         .map(PathBuf::from)
@@ -121,9 +123,9 @@ fn our_libraries(inherited: &Environment, executable: Option<&Path>) -> Vec<Path
     folders
 }
 
-/// The environment that `cargo run` would give to a server of `package`, made of the user's own.
+/// The environment that `cargo run` or `cargo bench` would give to an executable of `package`, made of the user's own.
 #[must_use]
-pub fn of_server(own: &Environment, cargo: &Path, package: &Package, linked: &Linked) -> Environment {
+pub fn of_package(own: &Environment, cargo: &Path, package: &Package, linked: &Linked) -> Environment {
     let mut server = own.clone();
     for (name, value) in &linked.script_variables {
         server.set(name, value);
@@ -149,7 +151,12 @@ pub fn of_server(own: &Environment, cargo: &Path, package: &Package, linked: &Li
     server.set("CARGO_PKG_LICENSE", text(&package.license));
     server.set("CARGO_PKG_LICENSE_FILE", package.license_file.as_ref().map_or("", |path| path.as_str()));
     server.set("CARGO_PKG_README", package.readme.as_ref().map_or("", |path| path.as_str()));
-    server.set("CARGO_PKG_RUST_VERSION", package.rust_version.as_ref().map(ToString::to_string).unwrap_or_default());
+    // Cargo hands on what the manifest says, but `cargo metadata` is read as three numbers. Two are what people write.
+    let rust_version = package.rust_version.as_ref().map(|version| match version.patch {
+        0 => format!("{}.{}", version.major, version.minor),
+        _ => version.to_string(),
+    });
+    server.set("CARGO_PKG_RUST_VERSION", text(&rust_version));
     if !linked.libraries.is_empty() {
         let own_paths =
             own.get(LIBRARY_PATH).map(|paths| env::split_paths(paths).collect::<Vec<_>>()).unwrap_or_default();
@@ -244,7 +251,7 @@ mod tests {
     #[test]
     fn server_gets_what_cargo_run_would_set_empty_values_too() {
         let own = environment(&[("HOME", "/home/u"), ("CARGO_PKG_NAME", "stale")]);
-        let server = of_server(&own, Path::new("/t/bin/cargo"), &package(), &Linked::default());
+        let server = of_package(&own, Path::new("/t/bin/cargo"), &package(), &Linked::default());
         let expected = environment(&[
             ("HOME", "/home/u"),
             ("CARGO", "/t/bin/cargo"),
@@ -258,7 +265,7 @@ mod tests {
             ("CARGO_PKG_NAME", "shop"),
             ("CARGO_PKG_README", ""),
             ("CARGO_PKG_REPOSITORY", ""),
-            ("CARGO_PKG_RUST_VERSION", "1.80.0"),
+            ("CARGO_PKG_RUST_VERSION", "1.80"),
             ("CARGO_PKG_VERSION", "1.2.3-rc.1"),
             ("CARGO_PKG_VERSION_MAJOR", "1"),
             ("CARGO_PKG_VERSION_MINOR", "2"),
@@ -277,7 +284,7 @@ mod tests {
             script_variables: vec![("GIT".to_owned(), "abc".to_owned())],
             out_dir: Some(PathBuf::from("/w/out")),
         };
-        let server = of_server(&own, Path::new("cargo"), &package(), &linked);
+        let server = of_package(&own, Path::new("cargo"), &package(), &linked);
         assert_eq!(server.get("LD_LIBRARY_PATH"), Some(OsStr::new("/w/target/release/build/z/out:/opt/lib")));
         assert_eq!((server.get("GIT"), server.get("OUT_DIR")), (Some(OsStr::new("abc")), Some(OsStr::new("/w/out"))));
     }

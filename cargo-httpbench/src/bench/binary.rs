@@ -36,6 +36,15 @@ pub struct BenchBinary {
     channel: Channel,
     process: Box<dyn BenchProcess>,
     hello: Hello,
+    state: State,
+}
+
+/// Whether questions and answers are still in step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// An answer was not waited for and may still come.
+    Abandoned,
 }
 
 /// Why no answer came.
@@ -78,7 +87,14 @@ impl BenchBinary {
         let ours = Hello::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         let near = Channel::new(near);
         near.set_timeout(Some(TICK)).map_err(channel)?;
-        let mut binary = Self { name, program: executable.path.clone(), channel: near, process, hello: ours.clone() };
+        let mut binary = Self {
+            name,
+            program: executable.path.clone(),
+            channel: near,
+            process,
+            hello: ours.clone(),
+            state: State::Ready,
+        };
         let greeted = match binary.channel.send(&ours) {
             Ok(()) => binary.receive::<Hello>(Some(HELLO_DEADLINE), waiting),
             Err(_) => Err(NoAnswer::Gone),
@@ -100,6 +116,12 @@ impl BenchBinary {
     pub fn warning(&self) -> Option<Warning> {
         let bench = self.name.trim_start_matches("bench target `").trim_end_matches('`').to_owned();
         self.hello.debug_build.then_some(Warning::UnoptimisedBench { bench })
+    }
+
+    /// Whether it can be asked again. It cannot after a wait that brought no answer: drop it and start another one.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.state == State::Ready
     }
 
     /// The process that makes the load.
@@ -129,7 +151,8 @@ impl BenchBinary {
         }
     }
 
-    /// Runs one round of one scenario. `waiting` is called about every 50 ms; its error ends the wait and the bench binary.
+    /// Runs one round of one scenario. `waiting` is called about every 50 ms; its error ends the wait and leaves the bench binary
+    /// unusable: it goes on with the round until it is dropped.
     ///
     /// # Errors
     ///
@@ -143,7 +166,8 @@ impl BenchBinary {
         }
     }
 
-    /// Performs one exchange and shows it. `waiting` is called about every 50 ms; its error ends the wait and the bench binary.
+    /// Performs one exchange and shows it. `waiting` is called about every 50 ms; its error ends the wait and leaves the bench binary
+    /// unusable: it goes on with the round until it is dropped.
     ///
     /// # Errors
     ///
@@ -165,6 +189,12 @@ impl BenchBinary {
         doing: &str,
         waiting: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Answer> {
+        if !self.is_usable() {
+            return Err(Error::new(
+                ExitCode::Unexpected,
+                format!("{} was asked again after it had not answered", self.name),
+            ));
+        }
         let answer = match self.channel.send(ask) {
             Ok(()) => self.receive(deadline, waiting),
             Err(_) => Err(NoAnswer::Gone),
@@ -218,6 +248,7 @@ impl BenchBinary {
     }
 
     fn failure(&mut self, reason: NoAnswer, exit: ExitCode, doing: &str) -> Error {
+        self.state = State::Abandoned;
         let error = match reason {
             NoAnswer::Ended(error) => return error,
             NoAnswer::Late => Error::new(exit, format!("{} did not answer in time {doing}", self.name))

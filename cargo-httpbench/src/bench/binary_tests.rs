@@ -146,6 +146,9 @@ fn wait_for_an_answer_ends_when_the_caller_says_so() {
     };
     let error = binary.run(&plan(), &mut waiting).expect_err("ended");
     assert_eq!((error.exit, error.what.as_str(), calls.get()), (ExitCode::ServerFailed, "the server died", 3));
+    // The answer to the first question may still come, so a second one would be misread.
+    assert!(!binary.is_usable());
+    assert_eq!(binary.list(&mut || Ok(())).expect_err("not in step").exit, ExitCode::Unexpected);
     drop(stop);
 }
 

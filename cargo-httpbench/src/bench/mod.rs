@@ -11,5 +11,5 @@ mod spawn;
 
 pub use binary::BenchBinary;
 pub use plain::PlainSpawner;
-pub use select::{Ignored, Matching, Selection};
+pub use select::{Ignored, Matching, Selection, find_one};
 pub use spawn::{BenchLaunch, BenchProcess, SpawnBench};

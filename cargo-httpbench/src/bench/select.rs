@@ -4,7 +4,7 @@
 
 use httpbench_core::model::ScenarioListing;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::nearest;
 
@@ -112,6 +112,30 @@ impl Selection {
     }
 }
 
+/// The one scenario that `name` means: the one that is called so, else the only one whose name contains it. Ignored ones count.
+///
+/// # Errors
+///
+/// When there is none or there are several: exit code 4 with the names.
+pub fn find_one<'s>(
+    name: &str,
+    scenarios: impl IntoIterator<Item = &'s ScenarioListing>,
+) -> Result<&'s ScenarioListing> {
+    let scenarios: Vec<&ScenarioListing> = scenarios.into_iter().collect();
+    if let Some(exact) = scenarios.iter().find(|scenario| scenario.name == name) {
+        return Ok(exact);
+    }
+    let selection = Selection { filters: vec![name.to_owned()], ignored: Ignored::Included, ..Selection::default() };
+    let found: Vec<&ScenarioListing> = scenarios.iter().copied().filter(|scenario| selection.takes(scenario)).collect();
+    match found[..] {
+        [one] => Ok(one),
+        [] => Err(selection.takes_none(scenarios)),
+        _ => Err(Error::new(ExitCode::NothingSelected, format!("several scenarios' names contain `{name}`"))
+            .details("scenarios", found.iter().map(|scenario| scenario.name.clone()))
+            .help("write the whole name of one of them")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use httpbench_core::model::{Location, Options};
@@ -196,5 +220,15 @@ mod tests {
         let skipped = Selection { skip: vec!["list".to_owned()], ..filters(&["list"]) }.takes_none(&scenarios);
         assert_eq!(skipped.what, "`--skip` leaves out every scenario that matches `list`");
         assert_eq!(filters(&[]).takes_none([]).what, "the bench target holds no scenario");
+    }
+
+    #[test]
+    fn one_scenario_is_found_by_its_name_or_a_part_that_no_other_has() {
+        let scenarios = all();
+        assert_eq!(find_one("slow", &scenarios).expect("one").name, "http::slow");
+        assert_eq!(find_one("http::search[1]", &scenarios).expect("one").name, "http::search[1]");
+        let error = find_one("search", &scenarios).expect_err("two");
+        assert_eq!((error.exit, error.details[0].lines.len()), (ExitCode::NothingSelected, 2));
+        assert_eq!(find_one("lst", &scenarios).expect_err("none").help.as_deref(), Some("did you mean `http::list`?"));
     }
 }

@@ -1,13 +1,13 @@
 //! What can be told of an executable by its bytes, before anybody runs it.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use httpbench_core::protocol::MARKER;
 
-use crate::cargo::Cargo;
+use crate::cargo::{Cargo, RunCargo, StandardError};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 
@@ -25,23 +25,16 @@ pub(super) fn needs_shared_std(path: &Path) -> Result<bool> {
 }
 
 /// Where the toolchain keeps its shared libraries, if it can be asked.
-pub(super) fn toolchain_libraries(cargo: &Cargo) -> Option<PathBuf> {
-    let rustc = cargo.environment.get("RUSTC").unwrap_or_else(|| "rustc".as_ref());
-    let mut command = Command::new(rustc);
-    command.args(["--print", "target-libdir"]);
+pub(super) fn toolchain_libraries(cargo: &Cargo, runner: &mut dyn RunCargo) -> Result<Option<PathBuf>> {
+    let mut args: Vec<OsString> = vec!["--print".into(), "target-libdir".into()];
     if let Some(target) = &cargo.options.target {
-        command.args(["--target", target]);
+        args.extend(["--target".into(), target.into()]);
     }
-    let output = command
-        .current_dir(&cargo.current_dir)
-        .env_clear()
-        .envs(cargo.environment.iter())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    path.is_dir().then_some(path)
+    let mut call = cargo.call(args, StandardError::Capture);
+    call.program = cargo.environment.get("RUSTC").map_or("rustc".into(), PathBuf::from);
+    let output = runner.run(&call)?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    Ok(path.is_dir().then_some(path))
 }
 
 fn search(path: &Path, needle: &[u8]) -> Result<bool> {

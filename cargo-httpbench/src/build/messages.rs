@@ -69,12 +69,14 @@ impl Built {
         }
     }
 
-    /// The folders of shared libraries that build scripts named, as far as they lie below `root`: cargo leaves the others to the
-    /// system's own search.
+    /// The folders of shared libraries that build scripts named, as far as they were built below `root` or in the
+    /// script's own folder: cargo leaves the others to the system's search.
     pub(super) fn library_folders(&self, root: Option<&Path>) -> Vec<PathBuf> {
         let Some(root) = root else { return Vec::new() };
         let mut folders = Vec::new();
-        for path in self.scripts.iter().flat_map(|script| &script.linked_paths) {
+        for (script, path) in
+            self.scripts.iter().flat_map(|script| script.linked_paths.iter().map(move |path| (script, path)))
+        {
             // A path may be preceded by what is searched for there: `native=/path`.
             let path = path.as_str();
             let path = match path.split_once('=') {
@@ -82,7 +84,9 @@ impl Built {
                 _ => path,
             };
             let path = PathBuf::from(path);
-            if path.starts_with(root) && !folders.contains(&path) {
+            // With a build directory of its own (`build.build-dir`) a script's folder does not lie below the executable's.
+            let is_built = path.starts_with(root) || path.starts_with(&script.out_dir);
+            if is_built && !folders.contains(&path) {
                 folders.push(path);
             }
         }

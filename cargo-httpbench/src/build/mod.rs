@@ -20,7 +20,7 @@ use cargo_metadata::Package;
 pub use folder::RunFolder;
 
 use crate::cargo::{Cargo, FeatureBase, RunCargo, StandardError};
-use crate::discover::{BenchTarget, ServerTarget};
+use crate::discover::{BenchTarget, ServerTarget, takes_feature};
 use crate::environment::Linked;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -34,7 +34,7 @@ pub struct ServerExecutable {
     pub path: PathBuf,
     /// What cargo built.
     pub built: PathBuf,
-    /// What it needs to find at run time; [`crate::environment::of_server`] takes it.
+    /// What it needs to find at run time; [`Cargo::environment_of`] takes it.
     pub linked: Linked,
     /// What is odd about the build.
     pub warnings: Vec<Warning>,
@@ -88,7 +88,7 @@ pub fn server(
     if artifact.opt_level == "0" {
         warnings.push(Warning::UnoptimisedServer { bin: target.bin.clone(), profile: cargo.options.profile.clone() });
     }
-    let linked = linked(cargo, &built, &target.package, &source)?;
+    let linked = linked(cargo, runner, &built, &target.package, &source)?;
     Ok(ServerExecutable { path, built: source, linked, warnings })
 }
 
@@ -114,7 +114,7 @@ pub fn benches(cargo: &Cargo, runner: &mut dyn RunCargo, targets: &[BenchTarget]
             .ok_or_else(|| unexpected_artifact(&format!("bench target `{}`", target.name)))?;
         let path = PathBuf::from(&artifact.path);
         if executable::speaks_our_protocol(&path)? {
-            let linked = linked(cargo, &built, package, &path)?;
+            let linked = linked(cargo, runner, &built, package, &path)?;
             found.executables.push(BenchExecutable { name: target.name.clone(), path, linked });
         } else if cargo.options.benches.contains(&target.name) {
             return Err(foreign(target));
@@ -166,20 +166,6 @@ fn package_args(cargo: &Cargo, package: &Package) -> Vec<OsString> {
     args
 }
 
-fn takes_feature(package: &Package, feature: &str) -> bool {
-    match feature.split_once('/') {
-        Some((of, _)) => {
-            let of = of.trim_end_matches('?');
-            package.name.as_str() == of
-                || package
-                    .dependencies
-                    .iter()
-                    .any(|dependency| dependency.rename.as_deref().unwrap_or(&dependency.name) == of)
-        }
-        None => package.features.contains_key(feature),
-    }
-}
-
 fn build(cargo: &Cargo, runner: &mut dyn RunCargo, targets: Vec<OsString>, what: &str) -> Result<Built> {
     let mut args: Vec<OsString> = vec!["build".into()];
     args.extend(targets);
@@ -202,7 +188,13 @@ fn ending(status: ExitStatus) -> String {
 
 /// What `cargo run` would put on the library path: build scripts' folders that lie in the target directory, the executable's own
 /// folder and `deps`; the toolchain's libraries only where the executable is linked to them.
-fn linked(cargo: &Cargo, built: &Built, package: &Package, executable: &Path) -> Result<Linked> {
+fn linked(
+    cargo: &Cargo,
+    runner: &mut dyn RunCargo,
+    built: &Built,
+    package: &Package,
+    executable: &Path,
+) -> Result<Linked> {
     let mut linked = built.script(&package.id);
     let folder = executable.parent();
     // A bench binary lies in `deps` itself.
@@ -212,40 +204,8 @@ fn linked(cargo: &Cargo, built: &Built, package: &Package, executable: &Path) ->
         libraries.extend([root.to_owned(), root.join("deps")]);
     }
     if executable::needs_shared_std(executable)? {
-        libraries.extend(executable::toolchain_libraries(cargo));
+        libraries.extend(executable::toolchain_libraries(cargo, runner)?);
     }
     linked.libraries = libraries;
     Ok(linked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn package() -> Package {
-        serde_json::from_value(serde_json::json!({
-            "name": "shop", "version": "0.1.0", "id": "path+file:///w#shop@0.1.0", "targets": [],
-            "features": {"fast": []}, "manifest_path": "/w/Cargo.toml",
-            "dependencies": [{
-                "name": "serde", "source": null, "req": "*", "kind": null, "rename": null, "optional": false,
-                "uses_default_features": true, "features": [], "target": null, "registry": null
-            }],
-        }))
-        .expect("a package")
-    }
-
-    #[test]
-    fn features_of_other_packages_are_left_to_them() {
-        let package = package();
-        for (feature, taken) in [
-            ("fast", true),
-            ("slow", false),
-            ("shop/fast", true),
-            ("serde/derive", true),
-            ("serde?/derive", true),
-            ("other/fast", false),
-        ] {
-            assert_eq!(takes_feature(&package, feature), taken, "{feature}");
-        }
-    }
 }

@@ -4,17 +4,20 @@
 //! [`RunCargo`], so that a signal can end a build like any other child; [`PlainCargo`] serves where nobody does.
 
 mod call;
+mod config_env;
 mod options;
 mod plain;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use cargo_metadata::Package;
+
 pub use call::{CargoCall, CargoOutput, RunCargo, StandardError};
 pub use options::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 pub use plain::PlainCargo;
 
-use crate::environment::Environment;
+use crate::environment::{self, Environment, Linked};
 
 /// One cargo, for every call of a run.
 #[derive(Clone, Debug)]
@@ -42,6 +45,14 @@ impl Cargo {
     #[must_use]
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.current_dir.join(path)
+    }
+
+    /// The environment of an executable of `package`, as `cargo run` or `cargo bench` would set it up here.
+    #[must_use]
+    pub fn environment_of(&self, package: &Package, linked: &Linked) -> Environment {
+        let mut own = self.environment.clone();
+        config_env::add(self, &mut own);
+        environment::of_package(&own, &self.program, package, linked)
     }
 
     /// A call with these arguments.

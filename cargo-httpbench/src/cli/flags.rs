@@ -49,7 +49,6 @@ Exit codes:
     bin_name = "cargo httpbench",
     version,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
     override_usage = "cargo httpbench [OPTIONS] [FILTER]...\n       cargo httpbench <COMMAND> [OPTIONS]",
     after_help = AFTER_HELP,
     after_long_help = AFTER_LONG_HELP,
@@ -75,7 +74,7 @@ pub(super) enum Command {
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 3] = ["run", "list", "serve"];
+    pub(super) const NAMES: [&str; 4] = ["run", "list", "serve", "help"];
 }
 
 #[derive(Debug, Args)]
@@ -94,8 +93,13 @@ pub(super) struct RunFlags {
     #[command(flatten)]
     pub(super) load: LoadFlags,
 
-    /// Show one exchange of this scenario, byte by byte as it goes over the wire, and measure nothing
-    #[arg(long, value_name = "SCENARIO", help_heading = "Looking closer", conflicts_with = "no_run")]
+    /// Show one exchange of this scenario (its name, or a part that no other has), byte by byte as it goes over the wire, and measure nothing
+    #[arg(
+        long,
+        value_name = "SCENARIO",
+        help_heading = "Looking closer",
+        conflicts_with_all = ["no_run", "filters", "exact", "skip", "ignored", "include_ignored"]
+    )]
     pub(super) trace_one: Option<String>,
 
     #[command(flatten)]
@@ -155,7 +159,7 @@ pub(super) struct ServeFlags {
 #[command(next_help_heading = "Selection")]
 pub(super) struct SelectionFlags {
     /// Take scenarios whose name contains this text; several take those that contain any [default: all]
-    #[arg(value_name = "FILTER")]
+    #[arg(value_name = "FILTER", help_heading = None)]
     pub(super) filters: Vec<String>,
 
     /// Filters and `--skip` must equal the whole name, `module::function[arg]`, not a part of it

@@ -150,6 +150,7 @@ fn wrong_usage_ends_with_two_and_says_what_is_accepted() {
         ("-p a --workspace", "cannot be used with"),
         ("--list --no-run", "cannot be used with"),
         ("--trace-one x --no-run", "cannot be used with"),
+        ("search --trace-one x", "cannot be used with"),
         ("serve --rounds 3", "unexpected argument"),
         ("serve search", "unexpected argument"),
         ("list --rounds 3", "unexpected argument"),

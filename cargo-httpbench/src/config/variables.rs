@@ -2,9 +2,8 @@
 //!
 //! A pure function of the variables that it is given.
 
-use std::ffi::OsString;
-
 use super::{LoadLayer, value};
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::nearest::nearest;
@@ -31,15 +30,16 @@ pub fn is_ours(name: &str) -> bool {
     VARIABLES.contains(&name) || SET_FOR_CHILDREN.contains(&name)
 }
 
-/// Reads the layer, and warns of variables that were probably meant to be part of it. An empty variable says nothing.
+/// Reads the layer from what this process inherited (not from [`users_own`](crate::environment::users_own), which has none of these
+/// variables left), and warns of variables that were probably meant to be part of it. An empty variable says nothing.
 ///
 /// # Errors
 ///
 /// When a variable's value is not what it must be: exit code 96.
-pub fn read_variables(variables: &[(OsString, OsString)]) -> Result<(LoadLayer, Vec<Warning>)> {
+pub fn read_variables(inherited: &Environment) -> Result<(LoadLayer, Vec<Warning>)> {
     let mut layer = LoadLayer::default();
     let mut warnings = Vec::new();
-    for (name, value) in variables {
+    for (name, value) in inherited.iter() {
         let Some(name) = name.to_str().filter(|name| name.starts_with("HTTPBENCH_")) else { continue };
         let value = value.to_string_lossy();
         if value.is_empty() {
@@ -78,8 +78,7 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<(LoadLayer, Vec<Warning>)> {
-        let variables: Vec<_> = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        read_variables(&variables)
+        read_variables(&variables.iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
     #[test]

@@ -28,6 +28,15 @@ pub(super) fn find(workspace: &Workspace, options: &CargoOptions, selected: &[&P
     if found.is_empty() { Err(none(selected)) } else { Ok(found) }
 }
 
+/// Whether only the dependencies can tell which bench targets of these packages are ours.
+pub(super) fn needs_dependencies(selected: &[&Package]) -> bool {
+    selected.iter().any(|package| {
+        bench_targets(package).next().is_some()
+            && !package.dependencies.is_empty()
+            && !bench_targets(package).any(mentions_us)
+    })
+}
+
 fn of_package(workspace: &Workspace, options: &CargoOptions, package: &Package) -> Result<Vec<BenchTarget>> {
     let targets: Vec<&Target> = bench_targets(package).collect();
     if targets.is_empty() {

@@ -1,6 +1,7 @@
 //! Packages and targets: what a run is about, found out before anything is built.
 //!
-//! Everything comes from one `cargo metadata` call and the manifests and bench sources that it names. What is missing or
+//! Everything comes from `cargo metadata` and the manifests and bench sources that it names. Dependencies are resolved only where
+//! the answer depends on them: that takes several times as long. What is missing or
 //! ambiguous ends here, with the lines to add or the choices to take, because a build may take minutes.
 
 mod benches;
@@ -17,10 +18,15 @@ use crate::cargo::{Cargo, CargoOptions, FeatureBase, RunCargo, StandardError};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 
+pub(crate) use packages::takes_feature;
+
 /// The workspace that the user stands in, or that `--manifest-path` names.
 #[derive(Clone, Debug)]
 pub struct Workspace {
+    /// With dependencies only where they are needed.
     metadata: Metadata,
+    /// The member in whose folder the user stands, or which `--manifest-path` names.
+    stands_in: Option<PackageId>,
 }
 
 /// A bench target that is ours, as far as its source can tell.
@@ -57,32 +63,24 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// When cargo cannot be started or finds nothing it understands: exit code 102 with cargo's own words.
+    /// When cargo cannot be started or finds nothing it understands: exit code 102 with cargo's own words. When the command line
+    /// selects a package or a feature that does not exist: exit code 2.
     pub fn read(cargo: &Cargo, runner: &mut dyn RunCargo) -> Result<Self> {
-        let command = metadata_command(cargo);
-        let mut call = cargo.call(command.get_args().map(Into::into).collect(), StandardError::Capture);
-        if let Some(path) = &cargo.options.target_dir {
-            // `cargo metadata` has no `--target-dir`.
-            call.environment.set("CARGO_TARGET_DIR", cargo.absolute(path));
+        let metadata = ask(cargo, runner, Dependencies::LeftOut)?;
+        let root = packages::stands_in(cargo, &metadata);
+        let workspace = Self { metadata, stands_in: root };
+        let selected = workspace.selected(&cargo.options)?;
+        packages::check_features(&workspace.metadata, &selected, &cargo.options)?;
+        if !benches::needs_dependencies(&selected) && !workspace.has_required_features() {
+            return Ok(workspace);
         }
-        let output = runner.run(&call).map_err(|error| match error.exit {
-            ExitCode::BuildFailed => Error { exit: ExitCode::MetadataFailed, ..error },
-            _ => error,
-        })?;
-        let failed = |what: &str| {
-            Error::new(ExitCode::MetadataFailed, format!("`cargo metadata` {what}"))
-                .details("cargo's own words", String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned))
-        };
-        if !output.status.success() {
-            return Err(failed("failed")
-                .help("stand in a cargo package or name one with `--manifest-path PATH/Cargo.toml`, and let `cargo check` pass"));
-        }
-        // A wrapper may print before or after; the answer is one line.
-        let text = String::from_utf8_lossy(&output.stdout);
-        let line = text.lines().find(|line| line.starts_with('{')).ok_or_else(|| failed("answered nothing"))?;
-        let metadata = MetadataCommand::parse(line)
-            .map_err(|error| failed("answered what this command does not understand").caused_by(error))?;
-        Ok(Self { metadata })
+        Ok(Self { metadata: ask(cargo, runner, Dependencies::Resolved)?, ..workspace })
+    }
+
+    fn has_required_features(&self) -> bool {
+        let packages = self.metadata.workspace_packages();
+        let mut targets = packages.iter().flat_map(|package| &package.targets);
+        targets.any(|target| (target.is_bin() || target.is_bench()) && !target.required_features.is_empty())
     }
 
     /// The folder of the workspace's root manifest.
@@ -103,7 +101,7 @@ impl Workspace {
     ///
     /// When a specification matches no member: exit code 2.
     pub fn selected(&self, options: &CargoOptions) -> Result<Vec<&Package>> {
-        packages::selected(&self.metadata, options)
+        packages::selected(&self.metadata, self.stands_in.as_ref(), options)
     }
 
     /// The bench targets that are ours among those of the selected packages, package by package. Never empty.
@@ -131,6 +129,15 @@ impl Workspace {
         server::find(self, options, selected, package, configured)
     }
 
+    /// The one package whose server is meant where no scenario tells, as for `serve`.
+    ///
+    /// # Errors
+    ///
+    /// When several have one: exit code 2 with the choices.
+    pub fn serving_package<'w>(&self, options: &CargoOptions, selected: &[&'w Package]) -> Result<&'w Package> {
+        server::serving_package(options, selected)
+    }
+
     /// The features of a member that this run enables.
     fn enabled_features(&self, package: &PackageId) -> Vec<&str> {
         let nodes = self.metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
@@ -148,12 +155,50 @@ impl Workspace {
     }
 }
 
-fn metadata_command(cargo: &Cargo) -> std::process::Command {
+/// Whether dependencies are resolved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dependencies {
+    LeftOut,
+    Resolved,
+}
+
+fn ask(cargo: &Cargo, runner: &mut dyn RunCargo, dependencies: Dependencies) -> Result<Metadata> {
+    let command = metadata_command(cargo, dependencies);
+    let mut call = cargo.call(command.get_args().map(Into::into).collect(), StandardError::Capture);
+    if let Some(path) = &cargo.options.target_dir {
+        // `cargo metadata` has no `--target-dir`.
+        call.environment.set("CARGO_TARGET_DIR", cargo.absolute(path));
+    }
+    let output = runner.run(&call).map_err(|error| match error.exit {
+        ExitCode::BuildFailed => Error { exit: ExitCode::MetadataFailed, ..error },
+        _ => error,
+    })?;
+    let failed = |what: &str| {
+        Error::new(ExitCode::MetadataFailed, format!("`cargo metadata` {what}"))
+            .details("cargo's own words", String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned))
+    };
+    if !output.status.success() {
+        return Err(failed("failed").help(
+            "stand in a cargo package or name one with `--manifest-path PATH/Cargo.toml`, and let `cargo check` pass",
+        ));
+    }
+    // A wrapper may print before or after; the answer is one line.
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find(|line| line.starts_with('{')).ok_or_else(|| failed("answered nothing"))?;
+    MetadataCommand::parse(line)
+        .map_err(|error| failed("answered what this command does not understand").caused_by(error))
+}
+
+fn metadata_command(cargo: &Cargo, dependencies: Dependencies) -> std::process::Command {
     let options = &cargo.options;
     let mut command = MetadataCommand::new();
     command.cargo_path(&cargo.program);
     if let Some(path) = &options.manifest_path {
         command.manifest_path(cargo.absolute(path));
+    }
+    if dependencies == Dependencies::LeftOut {
+        command.no_deps().other_options(options.general_args());
+        return command.cargo_command();
     }
     match options.feature_base {
         FeatureBase::Default => {}

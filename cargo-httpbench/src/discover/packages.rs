@@ -1,17 +1,36 @@
 //! Which members of the workspace are selected, by cargo's own rules.
 
-use cargo_metadata::{Metadata, Package};
+use cargo_metadata::{Metadata, Package, PackageId};
 
 use super::pattern;
-use crate::cargo::{CargoOptions, PackageChoice};
+use crate::cargo::{Cargo, CargoOptions, PackageChoice};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::nearest::nearest;
 
-pub(super) fn selected<'m>(metadata: &'m Metadata, options: &CargoOptions) -> Result<Vec<&'m Package>> {
+/// The member in whose folder the user stands, or which `--manifest-path` names; none in the root of a virtual workspace.
+pub(super) fn stands_in(cargo: &Cargo, metadata: &Metadata) -> Option<PackageId> {
+    let manifest = match &cargo.options.manifest_path {
+        Some(path) => cargo.absolute(path),
+        None => cargo.current_dir.ancestors().map(|folder| folder.join("Cargo.toml")).find(|path| path.is_file())?,
+    };
+    // The user may have come through a symbolic link.
+    let manifest = manifest.canonicalize().ok()?;
+    let members = metadata.workspace_packages().into_iter();
+    members
+        .filter(|package| package.manifest_path.canonicalize().is_ok_and(|path| path == manifest))
+        .map(|package| package.id.clone())
+        .next()
+}
+
+pub(super) fn selected<'m>(
+    metadata: &'m Metadata,
+    stands_in: Option<&PackageId>,
+    options: &CargoOptions,
+) -> Result<Vec<&'m Package>> {
     let members = metadata.workspace_packages();
     match &options.packages {
-        PackageChoice::Default => Ok(default_packages(metadata, members)),
+        PackageChoice::Default => Ok(default_packages(metadata, members, stands_in)),
         PackageChoice::Workspace => {
             for spec in &options.exclude {
                 known(&members, spec, "--exclude")?;
@@ -31,16 +50,53 @@ pub(super) fn selected<'m>(metadata: &'m Metadata, options: &CargoOptions) -> Re
 }
 
 /// In a member's folder that member, in the root's the default members (cargo takes the root package where none are named).
-fn default_packages<'m>(metadata: &'m Metadata, members: Vec<&'m Package>) -> Vec<&'m Package> {
-    let root = metadata.root_package();
-    let stands_in_member =
-        root.filter(|package| package.manifest_path.parent() != Some(metadata.workspace_root.as_path()));
-    match (stands_in_member, root) {
-        (Some(member), _) => vec![member],
-        (None, _) if metadata.workspace_default_members.is_available() => metadata.workspace_default_packages(),
-        (None, Some(root)) => vec![root],
-        (None, None) => members,
+fn default_packages<'m>(
+    metadata: &'m Metadata,
+    members: Vec<&'m Package>,
+    stands_in: Option<&PackageId>,
+) -> Vec<&'m Package> {
+    let member = members.iter().copied().find(|package| Some(&package.id) == stands_in);
+    let is_root = |package: &&Package| package.manifest_path.parent() == Some(metadata.workspace_root.as_path());
+    match member {
+        Some(member) if !is_root(&member) => vec![member],
+        _ if metadata.workspace_default_members.is_available() => metadata.workspace_default_packages(),
+        Some(root) => vec![root],
+        None => members,
     }
+}
+
+/// Whether `--features` of this name changes anything in a build of this package.
+pub(crate) fn takes_feature(package: &Package, feature: &str) -> bool {
+    match feature.split_once('/') {
+        Some((of, _)) => {
+            let of = of.trim_end_matches('?');
+            package.name.as_str() == of
+                || package.dependencies.iter().any(|one| one.rename.as_deref().unwrap_or(&one.name) == of)
+        }
+        None => package.features.contains_key(feature),
+    }
+}
+
+/// Refuses a feature that no selected package has; `package/feature` may also be another member's.
+///
+/// Each build call leaves out what its package does not have, so cargo would not notice.
+pub(super) fn check_features(metadata: &Metadata, selected: &[&Package], options: &CargoOptions) -> Result<()> {
+    let members = metadata.workspace_packages();
+    for feature in &options.features {
+        let packages = if feature.contains('/') { &members[..] } else { selected };
+        if packages.iter().any(|package| takes_feature(package, feature)) {
+            continue;
+        }
+        let known = || packages.iter().flat_map(|package| package.features.keys()).map(String::as_str);
+        let error = Error::new(ExitCode::Usage, format!("none of the selected packages has the feature `{feature}`"));
+        return Err(match nearest(feature, known()) {
+            Some(nearest) => error.help(format!("did you mean `--features {nearest}`?")),
+            None => error
+                .details("their features", known().map(str::to_owned))
+                .help("leave it out, or write `package/feature`"),
+        });
+    }
+    Ok(())
 }
 
 fn known(members: &[&Package], spec: &str, flag: &str) -> Result<()> {
@@ -143,5 +199,32 @@ mod tests {
         assert_eq!(error.exit, ExitCode::Usage);
         assert_eq!(error.help.as_deref(), Some("did you mean `-p shop-api`?"));
         assert_eq!(error.details[0].lines, ["shop-api"]);
+    }
+
+    fn with_features() -> Package {
+        serde_json::from_value(serde_json::json!({
+            "name": "shop", "version": "0.1.0", "id": "path+file:///w#shop@0.1.0", "targets": [],
+            "features": {"fast": []}, "manifest_path": "/w/Cargo.toml",
+            "dependencies": [{
+                "name": "serde", "source": null, "req": "*", "kind": null, "rename": null, "optional": false,
+                "uses_default_features": true, "features": [], "target": null, "registry": null
+            }],
+        }))
+        .expect("a package")
+    }
+
+    #[test]
+    fn features_of_other_packages_are_left_to_them() {
+        let package = with_features();
+        for (feature, taken) in [
+            ("fast", true),
+            ("slow", false),
+            ("shop/fast", true),
+            ("serde/derive", true),
+            ("serde?/derive", true),
+            ("other/fast", false),
+        ] {
+            assert_eq!(takes_feature(&package, feature), taken, "{feature}");
+        }
     }
 }

@@ -36,6 +36,23 @@ pub(super) fn find(
     Ok(ServerTarget { package: owner.clone(), bin: target.name.clone() })
 }
 
+pub(super) fn serving_package<'w>(options: &CargoOptions, selected: &[&'w Package]) -> Result<&'w Package> {
+    if let [only] = selected {
+        return Ok(only);
+    }
+    let is_meant = |target: &Target| options.bin.as_ref().is_none_or(|name| target.name == *name);
+    let serving: Vec<&Package> = selected.iter().copied().filter(|package| bins(package).any(is_meant)).collect();
+    match serving[..] {
+        [only] => Ok(only),
+        [] => Err(Error::new(ExitCode::Usage, "none of the selected packages has such a binary")
+            .details("selected packages", selected.iter().map(|package| package.name.to_string()))
+            .help("select another package with `-p`, or another binary with `--bin`")),
+        _ => Err(Error::new(ExitCode::Usage, "several of the selected packages have a server")
+            .details("choices", serving.iter().map(|package| format!("-p {}", package.name)))
+            .help("select one package with `-p`")),
+    }
+}
+
 fn bins(package: &Package) -> impl Iterator<Item = &Target> {
     package.targets.iter().filter(|target| target.is_bin())
 }
