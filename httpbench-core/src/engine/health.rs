@@ -2,6 +2,8 @@
 //!
 //! Only facts, which travel in the recording; whether they spoil a measurement is for the command to judge.
 
+use std::time::Duration;
+
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
@@ -12,8 +14,7 @@ pub(super) fn thread_cpu() -> Nanos {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Nanos::ZERO, nanos)
 }
 
-/// A kernel's time as a span. A negative one, which no CPU clock shows, is zero.
+/// A CPU clock's reading as a span.
 pub(super) fn nanos(time: TimeSpec) -> Nanos {
-    let part = |value: i64| u64::try_from(value).unwrap_or_default();
-    Nanos::from_secs(part(time.tv_sec())) + Nanos(part(time.tv_nsec()))
+    Duration::from(time).into()
 }

@@ -10,8 +10,10 @@ use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusCl
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     counts: Counts,
-    service: Histogram,
-    first_byte: Histogram,
+    /// Service times of good answers that came in one read, which are first-byte times as well: recorded once.
+    at_once: Histogram,
+    /// The other good answers.
+    in_parts: Option<Box<InParts>>,
     connect: Option<Box<Histogram>>,
     check_failure: Option<Box<Histogram>>,
     error: Option<Box<Histogram>>,
@@ -20,6 +22,12 @@ pub(super) struct Recorder {
     traffic: Traffic,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
+}
+
+#[derive(Debug, Default)]
+struct InParts {
+    service: Histogram,
+    first_byte: Histogram,
 }
 
 /// What one slice counts.
@@ -40,8 +48,8 @@ pub(super) struct Tally {
 pub(super) struct Completed {
     /// The actual send.
     pub(super) sent: Nanos,
-    /// The first byte of the final head.
-    pub(super) first_byte: Nanos,
+    /// The first byte of the final head; `None` where it came with the last byte of the answer.
+    pub(super) first_byte: Option<Nanos>,
     /// The last byte of the answer.
     pub(super) ended: Nanos,
     /// The final status.
@@ -70,8 +78,14 @@ impl Recorder {
     pub(super) fn good(&mut self, end: Completed) {
         self.counts.good += 1;
         self.statuses.add(end.status);
-        self.service.record(end.ended - end.sent);
-        self.first_byte.record(end.first_byte - end.sent);
+        match end.first_byte {
+            None => self.at_once.record(end.ended - end.sent),
+            Some(first_byte) => {
+                let parts = self.in_parts.get_or_insert_default();
+                parts.service.record(end.ended - end.sent);
+                parts.first_byte.record(first_byte - end.sent);
+            }
+        }
         self.tally.completed += 1;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
     }
@@ -136,8 +150,12 @@ impl Recorder {
     /// Adds this recorder of slices to an arm's recording.
     pub(super) fn add_as_slices(&self, arm: &mut ArmRecording) {
         arm.counts.merge(&self.counts);
-        arm.service.merge(&self.service);
-        arm.first_byte.merge(&self.first_byte);
+        arm.service.merge(&self.at_once);
+        arm.first_byte.merge(&self.at_once);
+        if let Some(parts) = &self.in_parts {
+            arm.service.merge(&parts.service);
+            arm.first_byte.merge(&parts.first_byte);
+        }
         for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
             if let Some(from) = from {
                 into.merge(from);

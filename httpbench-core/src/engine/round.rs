@@ -58,6 +58,7 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
         }
+        drop(report);
         for _ in 0..threads {
             reports.recv().map_err(|_| EngineError::ThreadLost)??;
         }

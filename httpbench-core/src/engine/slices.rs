@@ -58,7 +58,8 @@ pub(super) struct Thread<D: Driver> {
 /// One arm, as one thread sees it.
 pub(super) struct ThreadArm<D: Driver> {
     arm: Rc<Arm<D>>,
-    slots: Vec<Slot<D::Connection>>,
+    /// Boxed, because a task moves its output's size with every poll.
+    slots: Vec<Box<Slot<D::Connection>>>,
     warm_up: Rc<RefCell<Recorder>>,
     slices: Rc<RefCell<Recorder>>,
 }
@@ -77,7 +78,7 @@ pub(super) struct ThreadSlice {
     pub(super) good: u64,
     pub(super) completed: u64,
     pub(super) engine_cpu: Nanos,
-    /// On thread 0 only.
+    /// From the agreed start until every thread has drained.
     pub(super) wall: Nanos,
     /// By arm, on thread 0 only.
     pub(super) cpu: Vec<Option<Nanos>>,
@@ -88,7 +89,7 @@ impl<D: Driver> ThreadArm<D> {
     pub(super) fn new(arm: Arm<D>, connections: u32) -> Self {
         Self {
             arm: Rc::new(arm),
-            slots: (0..connections).map(|_| Slot::new()).collect(),
+            slots: (0..connections).map(|_| Box::new(Slot::new())).collect(),
             warm_up: Rc::default(),
             slices: Rc::default(),
         }

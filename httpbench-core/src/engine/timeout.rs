@@ -3,10 +3,11 @@
 //! Deadlines never move back (each is its exchange's send time plus the same timeout), so a sleep that is armed fires at or
 //! before the current one. An answer that comes in time then costs the look at one flag.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::Sleep;
 
 use super::clock::Clock;
@@ -27,10 +28,6 @@ enum Waker {
     Current,
 }
 
-/// The deadline passed.
-#[derive(Debug)]
-pub(super) struct Elapsed;
-
 impl Watch {
     /// Within a runtime.
     pub(super) fn new() -> Self {
@@ -42,35 +39,26 @@ impl Watch {
         self.waker = Waker::Stale;
     }
 
-    /// Awaits `work` until `deadline`, which is not before that of the last call. Only the task itself may be polled
-    /// here: no combinator that wraps its waker.
+    /// To be polled whenever the work is pending: ready once `deadline` has passed, which is not before that of the last
+    /// exchange. Only the task itself may poll: no combinator that wraps its waker.
     #[inline]
-    pub(super) async fn guard<F: Future>(
-        &mut self,
-        clock: Clock,
-        deadline: Nanos,
-        work: F,
-    ) -> Result<F::Output, Elapsed> {
-        let mut work = pin!(work);
-        let mut polled = false;
-        poll_fn(|cx| {
-            if let Poll::Ready(output) = work.as_mut().poll(cx) {
-                return Poll::Ready(Ok(output));
+    pub(super) fn poll_deadline(&mut self, cx: &mut Context<'_>, clock: Clock, deadline: Nanos) -> Poll<()> {
+        if self.waker == Waker::Current && !self.sleep.is_elapsed() {
+            return Poll::Pending;
+        }
+        self.poll_sleep(cx, clock, deadline)
+    }
+
+    #[cold]
+    fn poll_sleep(&mut self, cx: &mut Context<'_>, clock: Clock, deadline: Nanos) -> Poll<()> {
+        while self.sleep.as_mut().poll(cx).is_ready() {
+            if clock.now() >= deadline {
+                return Poll::Ready(());
             }
-            if !polled && self.waker == Waker::Current && !self.sleep.is_elapsed() {
-                polled = true;
-                return Poll::Pending;
-            }
-            polled = true;
-            self.waker = Waker::Current;
-            while self.sleep.as_mut().poll(cx).is_ready() {
-                if clock.now() >= deadline {
-                    return Poll::Ready(Err(Elapsed));
-                }
-                self.sleep.as_mut().reset(clock.at(deadline));
-            }
-            Poll::Pending
-        })
-        .await
+            self.sleep.as_mut().reset(clock.at(deadline));
+        }
+        // Without budget the sleep has not looked at the waker; the task is polled again at once.
+        self.waker = if has_budget_remaining() { Waker::Current } else { Waker::Stale };
+        Poll::Pending
     }
 }

@@ -1,5 +1,6 @@
 //! One exchange on a connection of its own, with every byte of it kept: to look at, not to measure.
 
+use std::future::poll_fn;
 use std::thread;
 
 use tokio::runtime::{Builder, LocalOptions};
@@ -49,7 +50,9 @@ async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
         Err(_) => return broken(Failure::ConnectTimeout(limit)),
     };
     let sent = clock.now();
-    let outcome = match timeout(limit, connection.exchange(request)).await {
+    connection.begin(request);
+    let exchange = poll_fn(|cx| connection.poll_exchange(cx, request));
+    let outcome = match timeout(limit, exchange).await {
         Ok(Ok(answer)) => {
             let service = clock.now() - sent;
             judge_answer(request, answer.status, connection.body())

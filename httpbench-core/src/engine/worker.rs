@@ -15,7 +15,9 @@
 //! then waits, longer each time, before it tries again.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use super::clock::Clock;
@@ -130,11 +132,11 @@ impl<C: Connection> Slot<C> {
 
 /// Drives one connection through a window, until its last exchange has ended, and gives it back.
 pub(super) async fn drive<D: Driver, P: Pacing>(
-    mut slot: Slot<D::Connection>,
+    mut slot: Box<Slot<D::Connection>>,
     arm: Rc<Arm<D>>,
     recorder: Rc<RefCell<Recorder>>,
     window: Window<P>,
-) -> Slot<D::Connection> {
+) -> Box<Slot<D::Connection>> {
     slot.watch.change_task();
     let mut sent = 0;
     let mut now = arm.clock.now();
@@ -195,14 +197,19 @@ async fn perform<D: Driver>(
     let deadline = sent + arm.request_timeout;
     let mut tries_left = 1;
     loop {
-        let Some(open) = &mut slot.open else {
+        let Slot { open: Some(Open { connection, use_ }), watch, .. } = slot else {
             slot.connect(arm, recorder).await.map_err(connecting(sent))?;
             continue;
         };
-        let ended = slot.watch.guard(arm.clock, deadline, open.connection.exchange(&arm.request)).await;
-        match ended {
-            Ok(Ok(answer)) => {
-                let ended = finish(open, arm, recorder, sent, answer);
+        connection.begin(&arm.request);
+        let ended = poll_fn(|cx| match connection.poll_exchange(cx, &arm.request) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending => watch.poll_deadline(cx, arm.clock, deadline).map(|()| None),
+        });
+        match ended.await {
+            Some(Ok(answer)) => {
+                *use_ = Use::Used;
+                let ended = finish(connection, arm, recorder, sent, answer);
                 match answer.after {
                     After::Open => {}
                     After::Ended => slot.close(recorder),
@@ -210,13 +217,13 @@ async fn perform<D: Driver>(
                 }
                 return Ok(ended);
             }
-            Ok(Err(failure)) if open.use_ == Use::Used && failure.is_unanswered_end() && tries_left > 0 => {
+            Some(Err(failure)) if *use_ == Use::Used && failure.is_unanswered_end() && tries_left > 0 => {
                 tries_left -= 1;
                 slot.close(recorder);
                 recorder.borrow_mut().redone();
             }
-            Ok(Err(failure)) => return Err(broken(failure)),
-            Err(_) => return Err(broken(Failure::RequestTimeout(arm.request_timeout.as_duration()))),
+            Some(Err(failure)) => return Err(broken(failure)),
+            None => return Err(broken(Failure::RequestTimeout(arm.request_timeout.as_duration()))),
         }
     }
 }
@@ -224,21 +231,20 @@ async fn perform<D: Driver>(
 /// Judges and records a complete answer; answers the time from which the connection is free.
 #[inline]
 fn finish<D: Driver>(
-    open: &mut Open<D::Connection>,
+    connection: &D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
     sent: Nanos,
     answer: Answer,
 ) -> Nanos {
-    open.use_ = Use::Used;
     let ended = arm.clock.now();
-    let end = Completed { sent, first_byte: answer.first_byte.unwrap_or(ended), ended, status: answer.status };
+    let end = Completed { sent, first_byte: answer.first_byte, ended, status: answer.status };
     let recorder = &mut *recorder.borrow_mut();
     if recorder.wants_first_answer() {
         recorder.first_answer(FirstAnswer {
             status: answer.status,
             body_bytes: answer.body_bytes,
-            server: open.connection.server(),
+            server: connection.server(),
         });
     }
     if arm.judging == Judging::Status {
@@ -249,7 +255,7 @@ fn finish<D: Driver>(
         }
         return ended;
     }
-    match judge(arm, answer.status, open.connection.body()) {
+    match judge(arm, answer.status, connection.body()) {
         Ok(()) => recorder.good(end),
         Err(text) => recorder.check_failure(end, || text),
     }

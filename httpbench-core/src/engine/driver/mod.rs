@@ -6,6 +6,7 @@
 pub(super) mod raw;
 
 use std::io;
+use std::task::{Context, Poll};
 
 use nix::errno::Errno;
 
@@ -25,8 +26,12 @@ pub(super) trait Driver: 'static {
 
 /// One connection to a server.
 pub(super) trait Connection: 'static {
-    /// Sends one request and reads the whole answer. Dropping the future breaks the connection.
-    async fn exchange(&mut self, request: &WireRequest) -> Result<Answer, Failure>;
+    /// Gets ready for a new exchange. The last one must have ended with [`After::Open`].
+    fn begin(&mut self, request: &WireRequest);
+
+    /// Goes on with the exchange that was begun with the same request. Polled instead of awaited, so that nothing lies
+    /// between a task and its socket.
+    fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>>;
 
     /// The body of the last answer, where the driver was told to keep it.
     fn body(&self) -> Body<'_>;
@@ -119,7 +124,7 @@ pub(super) enum Failure {
     },
     /// What came is not HTTP.
     #[error(transparent)]
-    Protocol(ProtocolError),
+    Protocol(Box<ProtocolError>),
 }
 
 impl Failure {

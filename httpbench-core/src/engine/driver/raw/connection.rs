@@ -6,7 +6,6 @@
 //! readiness), so an exchange costs one write and one read.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -78,10 +77,7 @@ impl<S: Stream> Driver for RawDriver<S> {
         Ok(RawConnection {
             stream: S::open(self.address).await?,
             shared: Rc::clone(&self.shared),
-            decoder: Decoder::default(),
-            body: Vec::new(),
-            traffic: Traffic::default(),
-            current: Current::default(),
+            exchange: Exchange::default(),
         })
     }
 }
@@ -90,16 +86,18 @@ impl<S: Stream> Driver for RawDriver<S> {
 pub(in crate::engine) struct RawConnection<S> {
     stream: S,
     shared: Rc<Shared>,
+    exchange: Exchange,
+}
+
+/// The exchange that is going on, and the bytes of those before.
+#[derive(Default)]
+struct Exchange {
     decoder: Decoder,
     body: Vec<u8>,
     traffic: Traffic,
-    current: Current,
-}
-
-/// The exchange that is going on.
-#[derive(Debug, Default)]
-struct Current {
-    written: usize,
+    /// Bytes of the request that are not written yet.
+    unwritten: usize,
+    /// Bytes of the answer, interim ones included.
     received: u64,
     body_bytes: u64,
     first_byte: Option<Nanos>,
@@ -108,16 +106,44 @@ struct Current {
 
 impl<S: Stream> Connection for RawConnection<S> {
     #[inline]
-    async fn exchange(&mut self, request: &WireRequest) -> Result<Answer, Failure> {
-        self.decoder.begin(request.is_head);
-        self.body.clear();
-        self.current = Current::default();
-        poll_fn(|cx| self.poll_exchange(cx, &request.bytes)).await
+    fn begin(&mut self, request: &WireRequest) {
+        let exchange = &mut self.exchange;
+        exchange.decoder.begin(request.is_head);
+        exchange.body.clear();
+        exchange.unwritten = request.bytes.len();
+        exchange.received = 0;
+        exchange.body_bytes = 0;
+        exchange.first_byte = None;
+        // What is left of the last exchange cannot have an error: its connection would not be used again.
+        debug_assert!(exchange.write_error.is_none());
+    }
+
+    #[inline]
+    fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>> {
+        let Self { stream, shared, exchange } = self;
+        let memory = &mut *shared.memory.borrow_mut();
+        exchange.write(cx, stream, &request.bytes);
+        loop {
+            let mut buffer = ReadBuf::new(&mut memory.buffer);
+            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            }
+            let piece = buffer.filled();
+            if piece.is_empty() {
+                return Poll::Ready(exchange.ended());
+            }
+            if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
+                return Poll::Ready(end);
+            }
+        }
     }
 
     fn body(&self) -> Body<'_> {
         // One byte beyond the bound is kept as the mark of a body that is too long.
-        if self.body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(&self.body) }
+        let body = &self.exchange.body;
+        if body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(body) }
     }
 
     fn server(&self) -> Option<String> {
@@ -133,7 +159,7 @@ impl<S: Stream> Connection for RawConnection<S> {
     }
 
     fn take_traffic(&mut self) -> Traffic {
-        std::mem::take(&mut self.traffic)
+        std::mem::take(&mut self.exchange.traffic)
     }
 }
 
@@ -143,55 +169,43 @@ impl<S: Stream> RawConnection<S> {
         self.stream
     }
 
-    #[inline]
-    fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<Answer, Failure>> {
-        if self.current.written < request.len() {
-            self.poll_write(cx, request);
-        }
-        let shared = Rc::clone(&self.shared);
-        let memory = &mut *shared.memory.borrow_mut();
-        loop {
-            let mut buffer = ReadBuf::new(&mut memory.buffer);
-            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(error))),
-            }
-            let piece = buffer.filled();
-            if piece.is_empty() {
-                return Poll::Ready(self.ended());
-            }
-            if let Some(end) = self.feed(piece, &mut memory.head, request.len()) {
-                return Poll::Ready(end);
-            }
-        }
-    }
+}
 
+impl Exchange {
     /// Writes as much as goes. A failure is kept: the server may have answered before it closed, so reading comes first.
-    fn poll_write(&mut self, cx: &mut Context<'_>, request: &[u8]) {
-        while self.current.written < request.len() && self.current.write_error.is_none() {
-            match Pin::new(&mut self.stream).poll_write(cx, &request[self.current.written..]) {
-                Poll::Pending => return,
-                Poll::Ready(Ok(0)) => self.current.write_error = Some(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(Ok(written)) => {
-                    self.current.written += written;
+    #[inline]
+    fn write<S: Stream>(&mut self, cx: &mut Context<'_>, stream: &mut S, request: &[u8]) {
+        while !self.unwritten(request).is_empty() && self.write_error.is_none() {
+            // The socket nearly always takes it, so tokio's registration for more is left for when it does not.
+            let tried = match stream.try_write(self.unwritten(request)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match Pin::new(&mut *stream).poll_write(cx, self.unwritten(request)) {
+                        Poll::Pending => return,
+                        Poll::Ready(written) => written,
+                    }
+                }
+                tried => tried,
+            };
+            match tried {
+                Ok(0) => self.write_error = Some(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    self.unwritten -= written;
                     self.traffic.sent += written as u64;
                 }
-                Poll::Ready(Err(error)) => self.current.write_error = Some(error),
+                Err(error) => self.write_error = Some(error),
             }
         }
     }
 
+    fn unwritten<'a>(&self, request: &'a [u8]) -> &'a [u8] {
+        &request[request.len() - self.unwritten..]
+    }
+
     #[inline]
-    fn feed(
-        &mut self,
-        piece: &[u8],
-        memory: &mut RememberedHead,
-        request: usize,
-    ) -> Option<Result<Answer, Failure>> {
+    fn feed(&mut self, piece: &[u8], memory: &mut RememberedHead, shared: &Shared) -> Option<Result<Answer, Failure>> {
         self.traffic.received += piece.len() as u64;
-        self.current.received += piece.len() as u64;
-        let (body, keep) = (&mut self.body, self.shared.keep);
+        self.received += piece.len() as u64;
+        let (body, keep) = (&mut self.body, shared.keep);
         let fed = match self.decoder.feed(piece, memory, |bytes| {
             if keep == Keep::Body {
                 let room = (MAX_KEPT_BODY + 1).saturating_sub(body.len());
@@ -199,19 +213,19 @@ impl<S: Stream> RawConnection<S> {
             }
         }) {
             Ok(fed) => fed,
-            Err(error) => return Some(Err(Failure::Protocol(error))),
+            Err(error) => return Some(Err(Failure::Protocol(Box::new(error)))),
         };
         self.traffic.body += fed.body;
-        self.current.body_bytes += fed.body;
+        self.body_bytes += fed.body;
         if !self.decoder.is_complete() {
             // The final head may begin in the same piece as an interim one ends; the time is that of the read.
-            if self.current.first_byte.is_none() && self.decoder.is_in_final_head() {
-                self.current.first_byte = Some(self.shared.clock.now());
+            if self.first_byte.is_none() && self.decoder.is_in_final_head() {
+                self.first_byte = Some(shared.clock.now());
             }
             return None;
         }
-        let whole = fed.taken == piece.len() && self.current.written == request;
-        let keep = whole && self.decoder.reuse() == Reuse::Keep && self.shared.reuse == Reuse::Keep;
+        let whole = fed.taken == piece.len() && self.unwritten == 0;
+        let keep = whole && self.decoder.reuse() == Reuse::Keep && shared.reuse == Reuse::Keep;
         Some(Ok(self.answer(if keep { After::Open } else { After::Spent })))
     }
 
@@ -219,8 +233,8 @@ impl<S: Stream> RawConnection<S> {
     fn answer(&self, after: After) -> Answer {
         Answer {
             status: self.decoder.status(),
-            first_byte: self.current.first_byte,
-            body_bytes: self.current.body_bytes,
+            first_byte: self.first_byte,
+            body_bytes: self.body_bytes,
             after,
         }
     }
@@ -230,7 +244,7 @@ impl<S: Stream> RawConnection<S> {
         if self.decoder.end() == Ended::Complete {
             return Ok(self.answer(After::Ended));
         }
-        Err(match (self.current.write_error.take(), self.current.received) {
+        Err(match (self.write_error.take(), self.received) {
             (Some(source), received) => Failure::Broken { received, source },
             (None, 0) => Failure::ClosedEarly,
             (None, received) => Failure::Truncated { received },
@@ -239,6 +253,6 @@ impl<S: Stream> RawConnection<S> {
 
     #[cold]
     fn broken(&mut self, source: io::Error) -> Failure {
-        Failure::Broken { received: self.current.received, source }
+        Failure::Broken { received: self.received, source }
     }
 }

@@ -151,8 +151,18 @@ impl Decoder {
                 Some((head, is_head))
                     if self.head.is_empty() && is_head == self.is_head && piece.starts_with(&memory.bytes) =>
                 {
+                    let length = memory.bytes.len();
+                    let body = &piece[length..];
+                    // Mostly the whole answer came in one piece.
+                    if head.framing == Framing::Length(body.len() as u64) {
+                        self.status = head.status;
+                        self.reuse = head.reuse;
+                        self.state = State::Done;
+                        keep(body);
+                        return Ok(Fed { taken: piece.len(), body: body.len() as u64 });
+                    }
                     self.enter(head);
-                    memory.bytes.len()
+                    length
                 }
                 _ => self.collect_head(piece, memory)?,
             };

@@ -18,5 +18,5 @@ mod framing;
 mod stream;
 
 pub(super) use decode::ProtocolError;
-pub(in crate::engine) use connection::{RawConnection, RawDriver};
-pub(in crate::engine) use stream::{Stream, Tap};
+pub(in crate::engine) use connection::RawDriver;
+pub(in crate::engine) use stream::Tap;

@@ -21,6 +21,9 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
     /// Connects.
     async fn open(address: SocketAddr) -> io::Result<Self>;
 
+    /// Writes what the socket takes at once, without registering for more.
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
     fn is_quiet(&self) -> bool;
 
@@ -33,6 +36,11 @@ impl Stream for TcpStream {
         let stream = Self::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(stream)
+    }
+
+    #[inline]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, bytes)
     }
 
     fn is_quiet(&self) -> bool {
@@ -63,6 +71,12 @@ impl Stream for Tap {
     async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = <TcpStream as Stream>::open(address).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
+    }
+
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stream.try_write(bytes)?;
+        self.sent.extend_from_slice(&bytes[..written]);
+        Ok(written)
     }
 
     fn is_quiet(&self) -> bool {

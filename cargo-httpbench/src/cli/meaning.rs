@@ -1,0 +1,171 @@
+//! From typed flags to what they mean.
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::flags::{
+    ColorFlag, Command, CompilationFlags, Flags, FormatFlag, ListFlags, LoadFlags, OutputFlags, PackageFlags, RunFlags,
+    SelectionFlags, ServeFlags,
+};
+use super::{Invocation, MessageFormat, OutputOptions, Task};
+use crate::bench::{Ignored, Matching, Selection};
+use crate::cargo::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
+use crate::config::LoadLayer;
+
+pub(super) fn of(flags: Flags) -> Result<Invocation, clap::Error> {
+    match flags.command {
+        None => {
+            // An option has come before it, so clap took the word as a filter; that is hardly what was meant.
+            if let Some(name) =
+                flags.run.selection.filters.iter().find(|filter| Command::NAMES.contains(&filter.as_str()))
+            {
+                return Err(Flags::command().error(
+                    ErrorKind::ArgumentConflict,
+                    format!(
+                        "`{name}` after other arguments is taken as a filter\n\n  For the command put it first: `cargo httpbench \
+                         {name} …`; to filter by `{name}` write `cargo httpbench run … {name}`"
+                    ),
+                ));
+            }
+            Ok(run(flags.run))
+        }
+        Some(Command::Run(flags)) => Ok(run(*flags)),
+        Some(Command::List(flags)) => Ok(list(*flags)),
+        Some(Command::Serve(flags)) => Ok(serve(*flags)),
+    }
+}
+
+fn run(flags: RunFlags) -> Invocation {
+    let output = output(&flags.output);
+    let seed = flags.load.seed;
+    let task = match (flags.trace_one, flags.list, flags.no_run) {
+        (Some(scenario), _, _) => Task::TraceOne(scenario),
+        (None, true, _) => Task::List,
+        (None, false, true) => Task::BuildOnly,
+        (None, false, false) => Task::Run,
+    };
+    Invocation {
+        task,
+        cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
+        selection: selection(flags.selection),
+        load: load(&flags.load),
+        seed,
+        output,
+    }
+}
+
+fn list(flags: ListFlags) -> Invocation {
+    let output = output(&flags.output);
+    Invocation {
+        task: Task::List,
+        cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
+        selection: selection(flags.selection),
+        load: LoadLayer::default(),
+        seed: None,
+        output,
+    }
+}
+
+fn serve(flags: ServeFlags) -> Invocation {
+    let output = output(&flags.output);
+    Invocation {
+        task: Task::Serve,
+        cargo: cargo(flags.packages, Vec::new(), flags.compilation, output),
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        seed: None,
+        output,
+    }
+}
+
+fn selection(flags: SelectionFlags) -> Selection {
+    Selection {
+        filters: flags.filters,
+        matching: if flags.exact { Matching::Exact } else { Matching::Substring },
+        skip: flags.skip,
+        ignored: match (flags.ignored, flags.include_ignored) {
+            (true, _) => Ignored::Only,
+            (false, true) => Ignored::Included,
+            (false, false) => Ignored::LeftOut,
+        },
+    }
+}
+
+fn load(flags: &LoadFlags) -> LoadLayer {
+    let said = LoadLayer {
+        connections: flags.connections,
+        threads: flags.threads,
+        duration: flags.duration,
+        warm_up: flags.warm_up,
+        rounds: flags.rounds,
+        slice: flags.slice,
+        request_timeout: flags.request_timeout,
+        connect_timeout: flags.connect_timeout,
+    };
+    if flags.quick { said.over(LoadLayer::QUICK) } else { said }
+}
+
+fn cargo(
+    packages: PackageFlags,
+    benches: Vec<String>,
+    compilation: CompilationFlags,
+    output: OutputOptions,
+) -> CargoOptions {
+    let feature_base = match (compilation.all_features, compilation.no_default_features) {
+        (true, _) => FeatureBase::All,
+        (false, true) => FeatureBase::None,
+        (false, false) => FeatureBase::Default,
+    };
+    let lock = [
+        (compilation.locked, LockFlag::Locked),
+        (compilation.offline, LockFlag::Offline),
+        (compilation.frozen, LockFlag::Frozen),
+    ];
+    CargoOptions {
+        packages: match (packages.workspace, packages.packages) {
+            (true, _) => PackageChoice::Workspace,
+            (false, specs) if specs.is_empty() => PackageChoice::Default,
+            (false, specs) => PackageChoice::Named(specs),
+        },
+        exclude: packages.exclude,
+        benches,
+        bin: packages.bin,
+        features: compilation
+            .features
+            .iter()
+            .flat_map(|list| list.split([',', ' ']))
+            .filter(|feature| !feature.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        feature_base,
+        profile: compilation.profile.unwrap_or_else(|| CargoOptions::default().profile),
+        target: compilation.target,
+        target_dir: compilation.target_dir,
+        manifest_path: packages.manifest_path,
+        lock: lock.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag).collect(),
+        jobs: compilation.jobs,
+        config: compilation.config,
+        unstable: compilation.unstable,
+        verbosity: output.verbosity,
+        color: output.color,
+    }
+}
+
+fn output(flags: &OutputFlags) -> OutputOptions {
+    OutputOptions {
+        format: match flags.message_format {
+            FormatFlag::Human => MessageFormat::Human,
+            FormatFlag::Json => MessageFormat::Json,
+        },
+        color: match flags.color {
+            ColorFlag::Auto => Color::Auto,
+            ColorFlag::Always => Color::Always,
+            ColorFlag::Never => Color::Never,
+        },
+        verbosity: match (flags.quiet, flags.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        },
+    }
+}

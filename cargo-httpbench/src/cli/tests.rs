@@ -1,0 +1,176 @@
+//! The command line as users type it.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+
+use super::{Invocation, MessageFormat, Task, command, parse};
+use crate::bench::{Ignored, Matching};
+use crate::cargo::{Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
+use crate::config::LoadLayer;
+
+fn read(line: &str) -> Result<Invocation, clap::Error> {
+    parse(std::iter::once("cargo-httpbench").chain(line.split_whitespace()).map(OsString::from))
+}
+
+fn right(line: &str) -> Invocation {
+    read(line).unwrap_or_else(|error| panic!("`{line}`: {error}"))
+}
+
+#[test]
+fn clap_finds_no_contradiction_in_the_flags() {
+    command().debug_assert();
+}
+
+#[test]
+fn cargos_own_first_word_makes_no_difference() {
+    for line in ["", "list", "--quick search", "serve --bin x", "run list"] {
+        assert_eq!(right(line), right(&format!("httpbench {line}")), "{line}");
+    }
+}
+
+#[test]
+fn run_is_the_default_command() {
+    assert_eq!(right("search --exact"), right("run search --exact"));
+    assert_eq!(right("").task, Task::Run);
+    assert_eq!(right("run list").selection.filters, ["list"]);
+}
+
+#[test]
+fn subcommand_after_options_is_refused_and_never_taken_as_a_filter() {
+    for line in ["-p shop list", "search list", "--quick serve"] {
+        let error = read(line).expect_err(line);
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("put it first"), "{error}");
+    }
+}
+
+#[test]
+fn each_task_is_told_from_the_others() {
+    assert_eq!(right("--list --format terse").task, Task::List);
+    assert_eq!(right("list --format pretty x").task, Task::List);
+    assert_eq!(right("--no-run").task, Task::BuildOnly);
+    assert_eq!(right("--trace-one http::index").task, Task::TraceOne("http::index".to_owned()));
+    assert_eq!(right("serve").task, Task::Serve);
+}
+
+#[test]
+fn selection_flags_mean_what_libtest_means_by_them() {
+    let selection = right("a b --exact --skip c --skip d --ignored").selection;
+    assert_eq!(
+        (selection.filters, selection.skip),
+        (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned(), "d".to_owned()])
+    );
+    assert_eq!((selection.matching, selection.ignored), (Matching::Exact, Ignored::Only));
+    assert_eq!(right("--include-ignored").selection.ignored, Ignored::Included);
+    assert_eq!(right("").selection.ignored, Ignored::LeftOut);
+}
+
+#[test]
+fn cargos_flags_are_passed_through() {
+    let cargo = right(
+        "-p a -p b --bench http --bin shop -F x,y --features z --no-default-features --profile dev --target t --target-dir d \
+         --manifest-path m/Cargo.toml --locked --offline --frozen -j -1 --config a=1 --config b=2 -Z q -q --color never",
+    )
+    .cargo;
+    assert_eq!(cargo.packages, PackageChoice::Named(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!((cargo.benches, cargo.bin), (vec!["http".to_owned()], Some("shop".to_owned())));
+    assert_eq!(
+        (cargo.features, cargo.feature_base),
+        (vec!["x".to_owned(), "y".to_owned(), "z".to_owned()], FeatureBase::None)
+    );
+    assert_eq!((cargo.profile.as_str(), cargo.target.as_deref()), ("dev", Some("t")));
+    assert_eq!(cargo.target_dir, Some("d".into()));
+    assert_eq!(cargo.manifest_path, Some("m/Cargo.toml".into()));
+    assert_eq!(cargo.lock, [LockFlag::Locked, LockFlag::Offline, LockFlag::Frozen]);
+    assert_eq!(cargo.jobs.as_deref(), Some("-1"));
+    assert_eq!((cargo.config, cargo.unstable), (vec!["a=1".to_owned(), "b=2".to_owned()], vec!["q".to_owned()]));
+    assert_eq!((cargo.verbosity, cargo.color), (Verbosity::Quiet, Color::Never));
+
+    let cargo = right("--all --exclude a --all-features").cargo;
+    assert_eq!((cargo.packages, cargo.exclude), (PackageChoice::Workspace, vec!["a".to_owned()]));
+    assert_eq!((cargo.feature_base, cargo.profile.as_str()), (FeatureBase::All, "release"));
+}
+
+#[test]
+fn load_flags_fill_the_last_layer() {
+    let invocation = right(
+        "--connections 1 --threads 2 --duration 3s --warm-up 0s --rounds 5 --slice 60ms --request-timeout 7s \
+         --connect-timeout 8s --seed 9",
+    );
+    assert_eq!(
+        invocation.load,
+        LoadLayer {
+            connections: Some(1),
+            threads: Some(2),
+            duration: Some(Duration::from_secs(3)),
+            warm_up: Some(Duration::ZERO),
+            rounds: Some(5),
+            slice: Some(Duration::from_millis(60)),
+            request_timeout: Some(Duration::from_secs(7)),
+            connect_timeout: Some(Duration::from_secs(8)),
+        }
+    );
+    assert_eq!(invocation.seed, Some(9));
+}
+
+#[test]
+fn quick_yields_to_what_is_said_beside_it() {
+    assert_eq!(right("--quick").load, LoadLayer::QUICK);
+    let load = right("--rounds 4 --quick").load;
+    assert_eq!((load.rounds, load.duration), (Some(4), LoadLayer::QUICK.duration));
+}
+
+#[test]
+fn output_flags_mean_what_they_say() {
+    let output = right("--message-format json --color always -v").output;
+    assert_eq!(
+        (output.format, output.color, output.verbosity),
+        (MessageFormat::Json, Color::Always, Verbosity::Verbose)
+    );
+    let output = right("list").output;
+    assert_eq!((output.format, output.color, output.verbosity), (MessageFormat::Human, Color::Auto, Verbosity::Normal));
+}
+
+#[test]
+fn wrong_usage_ends_with_two_and_says_what_is_accepted() {
+    for (line, said) in [
+        ("--connections 0", "`0` is not a whole number from 1"),
+        ("--rounds 0", "`0` is not a whole number from 1"),
+        ("--threads x", "`x` is not a whole number from 1"),
+        ("--duration 0s", "write a duration above zero, such as `500ms`"),
+        ("--duration soon", "`soon` is not a duration"),
+        ("--warm-up 5", "`5` is not a duration"),
+        ("--slice 1ms", "at least `10ms`"),
+        ("--conections 3", "--connections"),
+        ("--format terse", "--list"),
+        ("--exclude a", "--workspace"),
+        ("-q -v", "cannot be used with"),
+        ("-p a --workspace", "cannot be used with"),
+        ("--list --no-run", "cannot be used with"),
+        ("--trace-one x --no-run", "cannot be used with"),
+        ("serve --rounds 3", "unexpected argument"),
+        ("serve search", "unexpected argument"),
+        ("list --rounds 3", "unexpected argument"),
+        ("--color maybe", "always"),
+    ] {
+        let error = read(line).expect_err(line);
+        assert_eq!(error.exit_code(), 2, "{line}");
+        assert!(error.to_string().contains(said), "`{line}` does not say `{said}`: {error}");
+    }
+}
+
+#[test]
+fn help_is_worth_reading_and_names_every_exit_code() {
+    let error = read("--help").expect_err("help");
+    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
+    let help = error.to_string();
+    for word in ["Examples:", "Exit codes:", "\n    4  ", "\n  110  ", "HTTPBENCH_WARM_UP", "cargo httpbench run list"]
+    {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    let undocumented: Vec<_> =
+        command().get_arguments().filter(|arg| arg.get_help().is_none()).map(|arg| arg.get_id().to_string()).collect();
+    assert_eq!(undocumented, Vec::<String>::new());
+}

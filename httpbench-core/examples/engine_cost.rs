@@ -1,0 +1,90 @@
+//! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
+//!
+//! `engine_cost serve` answers 100 bytes to every request, on a port that it prints. `engine_cost load ADDRESS CONNECTIONS
+//! MILLISECONDS` drives that with the engine, on one thread, and prints how many exchanges were good.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use httpbench_core::Check;
+use httpbench_core::engine::run_round;
+use httpbench_core::model::{ArmPlan, Load, Nanos, RoundPlan, SlicePlan};
+use httpbench_core::scenario::WireRequest;
+
+type Error = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let ended = match arguments[..] {
+        ["serve"] => serve(),
+        ["load", address, connections, milliseconds] => load(address, connections, milliseconds),
+        _ => Err("expected `serve` or `load ADDRESS CONNECTIONS MILLISECONDS`".into()),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("engine_cost: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn load(address: &str, connections: &str, milliseconds: &str) -> Result<(), Error> {
+    let address: SocketAddr = address.parse()?;
+    let plan = RoundPlan {
+        scenario: "engine_cost".to_owned(),
+        arms: vec![ArmPlan { address, host: address.to_string(), root_pid: None }],
+        load: Load {
+            connections: connections.parse()?,
+            threads: 1,
+            cores: Vec::new(),
+            request_timeout: Nanos::from_secs(10),
+            connect_timeout: Nanos::from_secs(10),
+        },
+        warm_up: Nanos::from_millis(200),
+        slices: vec![SlicePlan { arm: 0, length: Nanos::from_millis(milliseconds.parse()?), lead_in: Nanos::ZERO }],
+    };
+    let bytes = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes();
+    let request = WireRequest { bytes, is_head: false, check: Check::default() };
+    let recording = run_round(&plan, vec![request])?;
+    let arm = &recording.arms[0];
+    println!("exchanges {}", arm.counts.good + arm.warm_up.good);
+    println!("failed {}", arm.counts.failed() + arm.warm_up.failed());
+    println!("p50_ns {}", arm.service.quantile(0.5).unwrap_or_default().0);
+    let slice = &recording.slices[0];
+    println!("throughput_per_s {:.0}", slice.good as f64 / slice.span.as_secs_f64());
+    println!("engine_cpu_ns_per_exchange {}", slice.engine_cpu.0.checked_div(slice.completed).unwrap_or_default());
+    Ok(())
+}
+
+/// Ends after ten minutes, should nobody end it.
+fn serve() -> Result<(), Error> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?);
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(600));
+        std::process::exit(0);
+    });
+    for stream in listener.incoming() {
+        let stream = stream?;
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || answer(stream))?;
+    }
+    Ok(())
+}
+
+/// A request fits one segment and is never sent ahead, so a read is a request.
+fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let body = "x".repeat(100);
+    let head = "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
+                Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 100\r\n\r\n";
+    let answer = [head, &body].concat();
+    let mut request = [0; 4096];
+    while stream.read(&mut request)? > 0 {
+        stream.write_all(answer.as_bytes())?;
+    }
+    Ok(())
+}
