@@ -166,6 +166,7 @@ impl<'a> Httpbench<'a> {
         let words: Vec<OsString> =
             std::iter::once("cargo".into()).chain(self.command.get_args().map(OsStr::to_owned)).collect();
         let command = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let run_folders = workspace::run_folders();
         let started = Instant::now();
         let mut child = self
             .command
@@ -187,6 +188,7 @@ impl<'a> Httpbench<'a> {
             started,
             deadline: self.deadline,
             status: None,
+            run_folders,
             _turn: turn,
         }
     }
@@ -204,6 +206,7 @@ pub struct Run<'a> {
     started: Instant,
     deadline: Duration,
     status: Option<ExitStatus>,
+    run_folders: Vec<PathBuf>,
     _turn: Turn,
 }
 
@@ -296,13 +299,15 @@ impl Run<'_> {
         Outcome { command: self.command.clone(), status, stdout, stderr, elapsed, left }
     }
 
-    /// Processes and temporary files that are there although the command has ended.
+    /// Processes, temporary files and run folders that are there although the command has ended.
     fn left(&self) -> Vec<String> {
         let end = Instant::now() + GRACE;
         loop {
             let processes = processes_of(&self.id).into_iter().map(|it| format!("process {}: {}", it.pid, it.command));
             let files = self.project.temporary_files().into_iter().map(|path| format!("file {}", path.display()));
-            let left: Vec<String> = processes.chain(files).collect();
+            let folders = workspace::run_folders().into_iter().filter(|path| !self.run_folders.contains(path));
+            let folders = folders.map(|path| format!("run folder {}", path.display()));
+            let left: Vec<String> = processes.chain(files).chain(folders).collect();
             if left.is_empty() || Instant::now() > end {
                 return left;
             }
