@@ -184,7 +184,8 @@ fn port_that_is_written_into_the_code_and_taken_is_the_servers_failure() {
     let _other = TcpListener::bind("127.0.0.1:38417").expect("nobody else uses this port");
     let project = Project::copy("hard-coded-port");
     let outcome = project.httpbench().short().run();
-    outcome.assert_code(105).assert_stderr(&["cannot bind 127.0.0.1:38417", "status 4"]);
+    let holder = format!("(pid {})", std::process::id());
+    outcome.assert_code(105).assert_stderr(&["cannot bind 127.0.0.1:38417", "status 4", &holder]);
 }
 
 #[test]
@@ -211,7 +212,7 @@ fn port_that_somebody_else_serves_is_refused_by_name_and_pid() {
     let outcome = run.wait();
     std::net::TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"STOP").unwrap();
     stranger.join().unwrap();
-    outcome.assert_code(105).assert_stderr(&[&port.to_string(), &format!("{}", std::process::id())]);
+    outcome.assert_code(105).assert_stderr(&[&port.to_string(), &format!("(pid {})", std::process::id())]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::outcome::Outcome;
+use crate::platform::heed_interrupts;
 use crate::processes::{RUN_VARIABLE, kill_all_of, processes_of};
 use crate::project::Project;
 use crate::turns::{self, Turn};
@@ -162,6 +163,7 @@ impl<'a> Httpbench<'a> {
     #[must_use]
     pub fn start(mut self) -> Run<'a> {
         let turn = turns::take();
+        heed_interrupts();
         self.project.stamp();
         let words: Vec<OsString> =
             std::iter::once("cargo".into()).chain(self.command.get_args().map(OsStr::to_owned)).collect();

@@ -8,6 +8,7 @@
 
 mod command;
 mod outcome;
+mod platform;
 mod processes;
 mod project;
 mod turns;
