@@ -17,10 +17,10 @@ fn impossible_values_are_wrong_usage() {
 }
 
 #[test]
-fn help_is_on_standard_output_and_shows_the_exit_codes_or_flags() {
+fn help_is_on_standard_output_and_shows_flags_and_exit_codes() {
     let project = Project::copy("plain");
     let outcome = project.httpbench().arg("--help").run();
-    outcome.assert_code(0).assert_stdout(&["--message-format", "--quick", "--list", "serve"]);
+    outcome.assert_code(0).assert_stdout(&["--message-format", "--quick", "--list", "serve", " 105 "]);
     assert_eq!(outcome.stderr, "");
 }
 
@@ -38,7 +38,7 @@ fn called_directly_and_through_cargo_it_behaves_alike() {
 fn list_has_one_line_for_each_scenario_and_starts_no_server() {
     let project = Project::copy("plain");
     let started = project.beside("started");
-    for arguments in [&["--list"][..], &["--list", "--format", "terse"]] {
+    for arguments in [&["--list"][..], &["--list", "--format", "terse"], &["list"]] {
         let outcome = project.httpbench().args(arguments).env("STARTED_FILE", &started).run();
         outcome.assert_code(0);
         let mut listed = outcome.listed();
@@ -93,7 +93,11 @@ fn filter_that_matches_nothing_is_4_and_suggests_close_names() {
 #[test]
 fn filter_that_matches_only_ignored_scenarios_says_so() {
     let project = Project::copy("plain");
-    project.httpbench().short().arg("missing").run().assert_code(4).assert_stderr(&["--ignored"]);
+    let outcome = project.httpbench().short().arg("missing").run();
+    outcome.assert_code(4).assert_stderr_any(&["--ignored", "--include-ignored"]);
+    let outcome = project.httpbench().args(["--list", "--include-ignored"]).run();
+    outcome.assert_code(0);
+    assert_eq!(outcome.listed().len(), 8, "{outcome}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn some_wrong_answers_are_enough_to_fail() {
 fn server_that_exits_at_start_is_reported_at_once_with_its_log() {
     let project = built("plain");
     let outcome = index(&project).env("DIE_AT_START", "1").deadline(AT_ONCE).run();
-    outcome.assert_code(105).assert_stderr(&["plain", "status: 7", "no licence for the flux capacitor"]);
+    outcome.assert_code(105).assert_stderr(&["plain", "status 7", "no licence for the flux capacitor"]);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn server_that_dies_in_mid_run_is_reported_with_status_and_log() {
     let project = built("plain");
     let run = project.httpbench().args(["index", "--quick", "--rounds", "1", "--duration", "60s", "--warm-up", "20ms"]);
     let outcome = run.env("DIE_AFTER", "2000").deadline(AT_ONCE).run();
-    outcome.assert_code(105).assert_stderr(&["plain", "status: 3", "out of flux after"]);
+    outcome.assert_code(105).assert_stderr(&["plain", "status 3", "out of flux after"]);
 }
 
 #[test]
@@ -184,7 +184,8 @@ fn port_that_is_written_into_the_code_and_taken_is_the_servers_failure() {
     let _other = TcpListener::bind("127.0.0.1:38417").expect("nobody else uses this port");
     let project = Project::copy("hard-coded-port");
     let outcome = project.httpbench().short().run();
-    outcome.assert_code(105).assert_stderr(&["cannot bind 127.0.0.1:38417", "status: 4"]);
+    let holder = format!("(pid {})", std::process::id());
+    outcome.assert_code(105).assert_stderr(&["cannot bind 127.0.0.1:38417", "status 4", &holder]);
 }
 
 #[test]
@@ -211,7 +212,7 @@ fn port_that_somebody_else_serves_is_refused_by_name_and_pid() {
     let outcome = run.wait();
     std::net::TcpStream::connect(("127.0.0.1", port)).unwrap().write_all(b"STOP").unwrap();
     stranger.join().unwrap();
-    outcome.assert_code(105).assert_stderr(&[&port.to_string(), &format!("{}", std::process::id())]);
+    outcome.assert_code(105).assert_stderr(&[&port.to_string(), &format!("(pid {})", std::process::id())]);
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn setup_that_fails_is_told_with_its_words() {
     let project = Project::copy("plain");
     project.write("httpbench.toml", "[server]\nsetup = [\"sh\", \"-c\", \"echo no such table >&2; exit 5\"]\n");
     let outcome = index(&project).run();
-    outcome.assert_code(105).assert_stderr(&["setup", "no such table", "5"]);
+    outcome.assert_code(105).assert_stderr(&["setup", "no such table", "status 5"]);
 }
 
 #[test]
@@ -273,18 +274,23 @@ fn working_directory_is_the_package_root_wherever_the_command_is_called() {
 #[test]
 fn users_environment_reaches_the_server_but_not_what_cargo_set_for_us() {
     let project = Project::copy("plain");
+    // As when the command is called through `cargo run`, which is what an alias in the user's project does.
     let ask = |name: &str, expected: &str| {
         let run = project.httpbench().short().args(["--ignored", "asked"]);
         run.env("ASK", format!("/env/{name}"))
             .env("EXPECT", expected)
             .env("FAVOURITE_COLOUR", "blue")
+            .env("CARGO_MANIFEST_DIR", "/somewhere/else")
             .env("CARGO_PKG_NAME", "somebody-else")
+            .env("CARGO_BIN_EXE_other", "/somewhere/else/other")
             .run()
             .assert_code(0);
     };
     ask("FAVOURITE_COLOUR", "FAVOURITE_COLOUR=blue;");
+    ask("CARGO_BIN_EXE_other", "CARGO_BIN_EXE_other is unset;");
     // What `cargo run` would set for the server itself.
     ask("CARGO_PKG_NAME", "CARGO_PKG_NAME=plain;");
+    ask("CARGO_MANIFEST_DIR", &format!("CARGO_MANIFEST_DIR={};", project.root().display()));
     ask("HOST", "HOST=127.0.0.1;");
 }
 

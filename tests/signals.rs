@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use httpbench_tests::{Project, Run};
+use httpbench_tests::{Project, Run, run_folders};
 use nix::sys::signal::Signal;
 
 /// "Within seconds".
@@ -158,6 +158,17 @@ fn kill_in_the_measurement_leaves_no_process() {
     let mut run = in_measurement(&project, &[]);
     run.signal(Signal::SIGKILL);
     run.wait_until_gone(SOON);
+}
+
+#[test]
+fn files_of_a_killed_run_are_removed_by_the_next_one() {
+    let project = built("plain");
+    let mut run = in_measurement(&project, &[]);
+    run.signal(Signal::SIGKILL);
+    run.wait_until_gone(SOON);
+    drop(run);
+    project.httpbench().short().arg("index").run().assert_code(0);
+    assert!(run_folders().is_empty(), "{:?}", run_folders());
 }
 
 #[test]

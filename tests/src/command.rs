@@ -16,6 +16,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::outcome::Outcome;
+use crate::platform::heed_interrupts;
 use crate::processes::{RUN_VARIABLE, kill_all_of, processes_of};
 use crate::project::Project;
 use crate::turns::{self, Turn};
@@ -55,10 +56,14 @@ pub struct Httpbench<'a> {
 
 impl<'a> Httpbench<'a> {
     pub(crate) fn new(project: &'a Project) -> Self {
+        let httpbench = Self::of(project, workspace::executable());
+        httpbench.arg("httpbench") // As cargo calls it.
+    }
+
+    fn of(project: &'a Project, program: &Path) -> Self {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
-        let mut command = Command::new(workspace::executable());
-        command.arg("httpbench"); // As cargo calls it.
+        let mut command = Command::new(program);
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             if NOT_INHERITED.contains(&&*text) || text.starts_with("CARGO_PKG_") || text.starts_with("HTTPBENCH_") {
@@ -158,10 +163,12 @@ impl<'a> Httpbench<'a> {
     #[must_use]
     pub fn start(mut self) -> Run<'a> {
         let turn = turns::take();
+        heed_interrupts();
         self.project.stamp();
         let words: Vec<OsString> =
             std::iter::once("cargo".into()).chain(self.command.get_args().map(OsStr::to_owned)).collect();
         let command = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let run_folders = workspace::run_folders();
         let started = Instant::now();
         let mut child = self
             .command
@@ -183,6 +190,7 @@ impl<'a> Httpbench<'a> {
             started,
             deadline: self.deadline,
             status: None,
+            run_folders,
             _turn: turn,
         }
     }
@@ -200,6 +208,7 @@ pub struct Run<'a> {
     started: Instant,
     deadline: Duration,
     status: Option<ExitStatus>,
+    run_folders: Vec<PathBuf>,
     _turn: Turn,
 }
 
@@ -292,13 +301,15 @@ impl Run<'_> {
         Outcome { command: self.command.clone(), status, stdout, stderr, elapsed, left }
     }
 
-    /// Processes and temporary files that are there although the command has ended.
+    /// Processes, temporary files and run folders that are there although the command has ended.
     fn left(&self) -> Vec<String> {
         let end = Instant::now() + GRACE;
         loop {
             let processes = processes_of(&self.id).into_iter().map(|it| format!("process {}: {}", it.pid, it.command));
             let files = self.project.temporary_files().into_iter().map(|path| format!("file {}", path.display()));
-            let left: Vec<String> = processes.chain(files).collect();
+            let folders = workspace::run_folders().into_iter().filter(|path| !self.run_folders.contains(path));
+            let folders = folders.map(|path| format!("run folder {}", path.display()));
+            let left: Vec<String> = processes.chain(files).chain(folders).collect();
             if left.is_empty() || Instant::now() > end {
                 return left;
             }
@@ -379,5 +390,70 @@ impl Stream {
             _ = thread.join();
         }
         self.so_far()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kit itself, with a shell in place of the command.
+    fn shell<'a>(project: &'a Project, script: &str) -> Httpbench<'a> {
+        Httpbench::of(project, Path::new("/bin/sh")).args(["-c", script]).deadline(Duration::from_secs(20))
+    }
+
+    #[test]
+    fn streams_and_exit_code_are_kept_apart() {
+        let project = Project::copy("plain");
+        let outcome = shell(&project, "echo out; echo err >&2; exit 3").run();
+        outcome.assert_code(3);
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("out\n", "err\n"));
+    }
+
+    #[test]
+    fn process_that_is_left_is_seen_and_ended() {
+        let project = Project::copy("plain");
+        let run = shell(&project, "setsid sleep 300 & echo started").start();
+        let id = run.id().to_owned();
+        let outcome = run.wait();
+        assert!(outcome.left.iter().any(|left| left.ends_with("sleep 300")), "{:?}", outcome.left);
+        assert_eq!(outcome.stdout, "started\n");
+        wait_until("the end of what was left", Duration::from_secs(5), || processes_of(&id).is_empty());
+    }
+
+    #[test]
+    fn temporary_file_that_is_left_is_seen() {
+        let project = Project::copy("plain");
+        let outcome = shell(&project, "echo x > \"$TMPDIR/half\"").run();
+        assert!(outcome.left.iter().any(|left| left.ends_with("/tmp/half")), "{:?}", outcome.left);
+    }
+
+    #[test]
+    fn group_signal_reaches_children_and_the_signal_is_told() {
+        let project = Project::copy("plain");
+        let mut run = shell(&project, "echo ready; sleep 300").start();
+        run.wait_for_text("ready");
+        run.signal_group(Signal::SIGINT);
+        let outcome = run.wait();
+        outcome.assert_nothing_left();
+        assert_eq!((outcome.code(), outcome.signal()), (None, Some(2)));
+    }
+
+    #[test]
+    fn deadline_ends_the_run_and_fails_the_test() {
+        let project = Project::copy("plain");
+        let run = shell(&project, "sleep 300").deadline(Duration::from_millis(100)).start();
+        let id = run.id().to_owned();
+        let failure = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run.wait())).unwrap_err();
+        assert!(failure.downcast_ref::<String>().unwrap().contains("still runs after"));
+        wait_until("the end of the run", Duration::from_secs(5), || processes_of(&id).is_empty());
+    }
+
+    #[test]
+    fn closed_standard_output_breaks_the_writer() {
+        let project = Project::copy("plain");
+        let mut run = shell(&project, "trap '' PIPE; while echo x; do :; done 2>/dev/null; exit 5").start();
+        run.close_stdout();
+        run.wait().assert_code(5);
     }
 }

@@ -8,6 +8,7 @@
 
 mod command;
 mod outcome;
+mod platform;
 mod processes;
 mod project;
 mod turns;
@@ -17,7 +18,7 @@ pub use command::{Httpbench, Run};
 pub use outcome::Outcome;
 pub use processes::{Process, processes_of};
 pub use project::{Folder, Project};
-pub use workspace::{cargo, executable};
+pub use workspace::{cargo, executable, run_folders};
 
 use std::path::Path;
 use std::thread;

@@ -1,6 +1,7 @@
 //! Where the workspace is, and the command that is built from it, once for each test process.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -33,6 +34,13 @@ pub(crate) fn fixtures_target() -> &'static Path {
         let target = metadata["target_directory"].as_str().expect("metadata names the target directory");
         Path::new(target).join("fixtures")
     })
+}
+
+/// The folders in which runs over the shared target directory keep their executables. Those of killed runs stay until the next.
+#[must_use]
+pub fn run_folders() -> Vec<PathBuf> {
+    let folder = fixtures_target().join("httpbench/run");
+    fs::read_dir(folder).map_or_else(|_| Vec::new(), |all| all.flatten().map(|entry| entry.path()).collect())
 }
 
 /// The `cargo-httpbench` of this workspace, built by the first who asks.
