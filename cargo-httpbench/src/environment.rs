@@ -60,6 +60,12 @@ impl Environment {
     }
 }
 
+impl From<Environment> for BTreeMap<OsString, OsString> {
+    fn from(environment: Environment) -> Self {
+        environment.0
+    }
+}
+
 impl FromIterator<(OsString, OsString)> for Environment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
         Self(variables.into_iter().collect())

@@ -23,7 +23,7 @@ pub struct Error {
 }
 
 /// A titled block of lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Details {
     /// Such as ``last 20 lines of `todo-axum` ``.
     pub title: String,

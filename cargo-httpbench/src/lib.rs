@@ -1,4 +1,28 @@
 //! `cargo httpbench`: builds an HTTP server, starts it, drives it through its scenarios, and reports.
+//!
+//! The story stands in [`run`]: discover → build → start server → measure rounds → judge → report. Every other module is one of
+//! its nouns. Data goes one way:
+//!
+//! | module | what it knows | what it leaves to others |
+//! |---|---|---|
+//! | [`cli`], [`config`] | flags, files, environment → [`config::Settings`] | acting on them |
+//! | [`cargo`], [`discover`], [`build`] | packages, targets, executables | starting them |
+//! | [`environment`] | what a child process inherits | who the child is |
+//! | [`process`], [`interrupt`] | supervised children, signals | what the children are for |
+//! | [`server`] | the server under test: folder, port, readiness, memory, end | the load on it |
+//! | [`bench`](mod@bench) | our end of the control channel to a bench binary | what its numbers mean |
+//! | [`prepare`] | built and running parts of a package | measuring them |
+//! | [`measure`] | rounds, their plan, what they saw | the slices, which run in the engine of [`httpbench_core`] |
+//! | [`stats`] | order statistics; no HTTP | everything else |
+//! | [`verdict`] | limits and saturation, from measured values | passing or failing |
+//! | [`gate`], [`exit_code`] | passing or failing | |
+//! | [`report`] | one format, one file | writing it anywhere |
+//! | [`shell`], [`style`] | the terminal; the only writer | |
+//! | [`error`], [`warning`] | what happened, why, what to do | |
+//! | [`looking`] | names, one exchange, a server that stays up | measuring |
+//!
+//! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
+//! `httpbench-macros`.
 
 pub mod bench;
 pub mod build;
@@ -9,8 +33,18 @@ pub mod discover;
 pub mod environment;
 pub mod error;
 pub mod exit_code;
+pub mod gate;
 pub mod interrupt;
-pub mod process;
-pub mod server;
+pub mod looking;
+pub mod measure;
 pub mod nearest;
+pub mod prepare;
+pub mod process;
+pub mod report;
+pub mod run;
+pub mod server;
+pub mod shell;
+pub mod stats;
+pub mod style;
+pub mod verdict;
 pub mod warning;

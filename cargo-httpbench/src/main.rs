@@ -1,7 +1,29 @@
-//! The executable.
+//! The executable: a supervisor if it was started as one, else the command.
 
-use std::process::ExitCode;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
 
-fn main() -> ExitCode {
-    cargo_httpbench::process::supervisor::main_if_asked().unwrap_or(ExitCode::SUCCESS)
+use cargo_httpbench::error::Error;
+use cargo_httpbench::exit_code::ExitCode;
+use cargo_httpbench::interrupt::Interrupt;
+use cargo_httpbench::process::supervisor;
+use cargo_httpbench::shell::Shell;
+use cargo_httpbench::{cli, run};
+
+fn main() -> process::ExitCode {
+    if let Some(supervised) = supervisor::main_if_asked() {
+        return supervised;
+    }
+    let invocation = match cli::parse(std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(error) => error.exit(),
+    };
+    let mut shell = Shell::new(invocation.output);
+    // A panic is a bug of ours: it unwinds, so that everything that was started is ended, and has the exit code of one.
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let interrupt = Interrupt::install()?;
+        run::run(&invocation, &mut shell, &interrupt)
+    }));
+    let done = done.unwrap_or_else(|_| Err(Error::new(ExitCode::Unexpected, "cargo-httpbench panicked")));
+    done.unwrap_or_else(|error| run::show_failure(&error, &mut shell)).into()
 }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Something odd that was found before measuring.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,37 @@ pub enum Warning {
         /// The profile that it was built with.
         profile: String,
     },
+    /// A server did not obey SIGTERM in time.
+    ServerKilled {
+        /// The server.
+        server: String,
+        /// What it was given.
+        grace: Duration,
+    },
+    /// Some processes of a server could not be ended.
+    ProcessesLeft {
+        /// The server.
+        server: String,
+        /// Their ids.
+        pids: Vec<u32>,
+    },
+    /// A server's `teardown` failed. The measurement before it stands.
+    TeardownFailed {
+        /// What happened, with its last lines.
+        text: String,
+    },
+    /// A scenario's loaded time was too short for the fewest slices that a round needs.
+    Stretched {
+        /// The scenario.
+        scenario: String,
+        /// What it took instead, over all rounds.
+        loaded: Duration,
+    },
+    /// A round was torn in two by a suspension and is measured again.
+    Repeated {
+        /// The scenario.
+        scenario: String,
+    },
 }
 
 impl Warning {
@@ -58,6 +90,11 @@ impl Warning {
             Self::ForeignBench { .. } => "foreign-bench",
             Self::UnoptimisedBench { .. } => "unoptimised-bench",
             Self::UnoptimisedServer { .. } => "unoptimised-server",
+            Self::ServerKilled { .. } => "server-killed",
+            Self::ProcessesLeft { .. } => "processes-left",
+            Self::TeardownFailed { .. } => "teardown-failed",
+            Self::Stretched { .. } => "stretched",
+            Self::Repeated { .. } => "repeated",
         }
     }
 }
@@ -89,6 +126,25 @@ impl fmt::Display for Warning {
                 "server `{bin}` is built without optimisation (profile `{profile}`): its numbers say little about a \
                  release build"
             ),
+            Self::ServerKilled { server, grace } => write!(
+                out,
+                "`{server}` still ran {} after SIGTERM and was killed; `server.stop-timeout` gives it longer",
+                humantime::format_duration(*grace)
+            ),
+            Self::ProcessesLeft { server, pids } => {
+                write!(out, "processes of `{server}` could not be killed: {pids:?}")
+            }
+            Self::TeardownFailed { text } => out.write_str(text),
+            Self::Stretched { scenario, loaded } => write!(
+                out,
+                "`{scenario}` is too slow for its `duration`: it is loaded for {} instead, the least that a round needs",
+                humantime::format_duration(Duration::from_millis(
+                    u64::try_from(loaded.as_millis()).unwrap_or(u64::MAX)
+                ))
+            ),
+            Self::Repeated { scenario } => {
+                write!(out, "a round of `{scenario}` was torn in two by a suspension and is measured again")
+            }
         }
     }
 }
@@ -133,6 +189,31 @@ mod tests {
                 Warning::UnoptimisedServer { bin: "shop".to_owned(), profile: "dev".to_owned() },
                 "unoptimised-server",
                 "server `shop` is built without optimisation (profile `dev`): its numbers say little about a release build",
+            ),
+            (
+                Warning::ServerKilled { server: "shop".to_owned(), grace: Duration::from_secs(5) },
+                "server-killed",
+                "`shop` still ran 5s after SIGTERM and was killed; `server.stop-timeout` gives it longer",
+            ),
+            (
+                Warning::ProcessesLeft { server: "shop".to_owned(), pids: vec![7, 8] },
+                "processes-left",
+                "processes of `shop` could not be killed: [7, 8]",
+            ),
+            (
+                Warning::TeardownFailed { text: "`teardown of shop` exited with status 1".to_owned() },
+                "teardown-failed",
+                "`teardown of shop` exited with status 1",
+            ),
+            (
+                Warning::Stretched { scenario: "list".to_owned(), loaded: Duration::from_micros(2_500_900) },
+                "stretched",
+                "`list` is too slow for its `duration`: it is loaded for 2s 500ms instead, the least that a round needs",
+            ),
+            (
+                Warning::Repeated { scenario: "list".to_owned() },
+                "repeated",
+                "a round of `list` was torn in two by a suspension and is measured again",
             ),
         ];
         for (warning, code, text) in cases {

@@ -5,11 +5,17 @@
 //! their numbers mean is not decided here.
 
 mod binary;
+mod lasting;
+#[cfg(test)]
 mod plain;
 mod select;
 mod spawn;
+mod supervised;
 
 pub use binary::BenchBinary;
-pub use plain::PlainSpawner;
+pub use lasting::Bench;
+#[cfg(test)]
+pub(crate) use plain::PlainSpawner;
 pub use select::{Ignored, Matching, Selection, find_one};
 pub use spawn::{BenchLaunch, BenchProcess, SpawnBench};
+pub use supervised::SupervisedBenches;

@@ -18,7 +18,7 @@ const LINE_BYTES: u64 = 2_000;
 
 /// Starts bench binaries by [`std::process::Command`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PlainSpawner;
+pub(crate) struct PlainSpawner;
 
 impl SpawnBench for PlainSpawner {
     fn spawn(&mut self, launch: BenchLaunch) -> Result<Box<dyn BenchProcess>> {

@@ -7,6 +7,7 @@ mod call;
 mod config_env;
 mod options;
 mod plain;
+mod supervised;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use cargo_metadata::Package;
 pub use call::{CargoCall, CargoOutput, RunCargo, StandardError};
 pub use options::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 pub use plain::PlainCargo;
+pub use supervised::SupervisedCargo;
 
 use crate::environment::{self, Environment, Linked};
 

@@ -1,6 +1,8 @@
 //! How a program ended, in data and in words.
 
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -41,6 +43,17 @@ impl Ended {
             WaitStatus::Signaled(_, signal, core_dumped) => Some(Self::Killed { signal: signal as i32, core_dumped }),
             _ => None,
         }
+    }
+}
+
+impl From<Ended> for ExitStatus {
+    /// As `waitpid` encodes it. Of what is not known, nothing is claimed but that it was no success.
+    fn from(ended: Ended) -> Self {
+        Self::from_raw(match ended {
+            Ended::Exited { code } => (code & 0xff) << 8,
+            Ended::Killed { signal, core_dumped } => signal | if core_dumped { 0x80 } else { 0 },
+            Ended::Unknown => Signal::SIGKILL as i32,
+        })
     }
 }
 

@@ -59,7 +59,6 @@ fn parse(stat: &[u8]) -> Option<Stat> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 

@@ -158,7 +158,6 @@ impl Receiver {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use std::io::Read;
 

@@ -51,7 +51,6 @@ pub(super) fn targets(bound: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 

@@ -62,7 +62,6 @@ fn copy_one(from: &Path, to: &Path, depth: u32) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 

@@ -41,3 +41,16 @@ pub(super) fn below(root: u32) -> Option<Memory> {
 pub(super) fn below(_: u32) -> Option<Memory> {
     None
 }
+
+/// Lets every process's `VmHWM` begin anew at what is resident now: 5 written to `/proc/PID/clear_refs` (proc(5)).
+#[cfg(target_os = "linux")]
+pub(super) fn reset_peak_below(root: u32) {
+    for member in crate::process::tree::descendants(root) {
+        // A process that has just died, or a kernel without this file, keeps its peak.
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", member.pid), "5");
+    }
+}
+
+/// Nothing is known without `/proc`.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reset_peak_below(_: u32) {}

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::process::{Child, Launch, LogTail, Stopped, Supervisor};
+use crate::warning::Warning;
 
 pub use self::memory::Memory;
 
@@ -81,43 +82,6 @@ impl fmt::Display for Note {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IgnoredPort { asked, bound } => write!(out, "ignored PORT={asked} and listens on {bound}"),
-        }
-    }
-}
-
-/// Something that went wrong with a server's end. The measurement before it stands.
-#[derive(Debug)]
-pub enum StopWarning {
-    /// It did not obey SIGTERM in time.
-    HadToBeKilled {
-        /// The server.
-        name: String,
-        /// What it was given.
-        grace: Duration,
-    },
-    /// Some of its processes could not be ended.
-    Left {
-        /// The server.
-        name: String,
-        /// Their ids.
-        pids: Vec<u32>,
-    },
-    /// Its `teardown` failed.
-    Teardown(Error),
-}
-
-impl fmt::Display for StopWarning {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HadToBeKilled { name, grace } => {
-                let grace = humantime::format_duration(*grace);
-                write!(
-                    out,
-                    "`{name}` still ran {grace} after SIGTERM and was killed; `server.stop-timeout` gives it longer"
-                )
-            }
-            Self::Left { name, pids } => write!(out, "processes of `{name}` could not be killed: {pids:?}"),
-            Self::Teardown(error) => write!(out, "{error}"),
         }
     }
 }
@@ -276,6 +240,12 @@ impl Server {
         memory::below(self.root_pid())
     }
 
+    /// Lets the peak of [`Server::memory`] count from now on. Where the kernel does not allow it, the peak stays that since the
+    /// start.
+    pub fn reset_peak_memory(&self) {
+        memory::reset_peak_below(self.root_pid());
+    }
+
     /// Becomes readable when it dies, for [`Interrupt::wait_for`]. Then ask [`Server::died`].
     #[must_use]
     pub fn events(&self) -> BorrowedFd<'_> {
@@ -297,16 +267,16 @@ impl Server {
     /// # Errors
     ///
     /// When its supervisor does not answer.
-    pub fn stop(self) -> Result<Vec<StopWarning>> {
+    pub fn stop(self) -> Result<Vec<Warning>> {
         let name = self.name().to_owned();
         let mut warnings = Vec::new();
         match self.child.stop(self.stop_timeout)? {
             Stopped::Politely => {}
-            Stopped::Killed { after } => warnings.push(StopWarning::HadToBeKilled { name, grace: after }),
-            Stopped::Left { pids } => warnings.push(StopWarning::Left { name, pids }),
+            Stopped::Killed { after } => warnings.push(Warning::ServerKilled { server: name, grace: after }),
+            Stopped::Left { pids } => warnings.push(Warning::ProcessesLeft { server: name, pids }),
         }
         if let Err(error) = tear_down(self.teardown.as_ref(), &self.supervisor) {
-            warnings.push(StopWarning::Teardown(error));
+            warnings.push(Warning::TeardownFailed { text: told_in_full(&error) });
         }
         Ok(warnings)
     }
@@ -315,6 +285,14 @@ impl Server {
 /// Runs `teardown` after whatever happened, a signal included.
 fn tear_down(teardown: Option<&Hook>, supervisor: &Supervisor) -> Result<()> {
     teardown.map_or(Ok(()), |hook| hooks::run(hook.launch(), supervisor, &Interrupt::deaf()?))
+}
+
+/// An error as a text of several lines.
+fn told_in_full(error: &Error) -> String {
+    let details = error.details.iter().flat_map(|details| {
+        std::iter::once(format!("{}:", details.title)).chain(details.lines.iter().map(|line| format!("  {line}")))
+    });
+    std::iter::once(error.what.clone()).chain(details).collect::<Vec<_>>().join("\n")
 }
 
 /// The folder that everything runs in.

@@ -288,7 +288,6 @@ enum Look {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use super::*;
 

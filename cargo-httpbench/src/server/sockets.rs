@@ -76,7 +76,6 @@ pub(super) fn holder(listener: &Listener) -> String {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-#[expect(clippy::unwrap_used, reason = "a test says what failed by where it panics")]
 mod tests {
     use std::net::TcpListener;
 

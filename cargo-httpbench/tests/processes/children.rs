@@ -109,13 +109,13 @@ fn stop_is_polite_at_first_and_then_is_not() {
     let polite =
         Child::spawn(shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done"), &interrupt());
     let polite = polite.unwrap();
-    wait_for("the trap", || polite.log().written() > 0);
+    wait_for("the trap", || polite.log().since(0).1 > 0);
     assert_eq!(polite.stop(SOON).unwrap(), Stopped::Politely);
     assert_eq!(polite.try_wait().unwrap(), Some(Ended::Exited { code: 0 }));
     assert_eq!(polite.log().last(1), ["bye"]);
 
     let stubborn = Child::spawn(shell("trap '' TERM; echo ready; while :; do sleep 1; done"), &interrupt()).unwrap();
-    wait_for("the trap", || stubborn.log().written() > 0);
+    wait_for("the trap", || stubborn.log().since(0).1 > 0);
     let grace = Duration::from_millis(50);
     assert_eq!(stubborn.stop(grace).unwrap(), Stopped::Killed { after: grace });
     assert_eq!(stubborn.try_wait().unwrap(), Some(Ended::Killed { signal: 9, core_dumped: false }));

@@ -1,0 +1,166 @@
+//! What a run saw, by package and scenario, and the values that a round has for each metric.
+
+use std::time::Duration;
+
+use httpbench_core::model::{
+    ArmRecording, Counts, EngineUsage, Histogram, Metric, Nanos, Recording, ScenarioListing, StatusClasses,
+};
+
+use super::Cores;
+use super::plan::SliceScheme;
+use crate::config::LoadSettings;
+use crate::error::Error;
+
+/// The only arm of a run without a comparison.
+const ARM: usize = 0;
+
+/// Everything measured of one package.
+#[derive(Debug)]
+pub struct MeasuredPackage {
+    /// The package.
+    pub package: String,
+    /// The server's binary target.
+    pub server: String,
+    /// Who ran where.
+    pub cores: Cores,
+    /// Rounds of the plan.
+    pub rounds: u32,
+    /// In the order of their names.
+    pub scenarios: Vec<MeasuredScenario>,
+    /// From the start of the process to its first answer, of every server that was started.
+    pub startups: Vec<Duration>,
+}
+
+/// Everything measured of one scenario.
+#[derive(Debug)]
+pub struct MeasuredScenario {
+    /// As the bench binary lists it.
+    pub listing: ScenarioListing,
+    /// How it was loaded and is judged.
+    pub load: LoadSettings,
+    /// How its time was cut; `None` if it failed before its first round.
+    pub scheme: Option<SliceScheme>,
+    /// The rounds of the plan.
+    pub rounds: Vec<MeasuredRound>,
+    /// Fresh rounds, if a limit was exceeded in the first ones.
+    pub confirmation: Vec<MeasuredRound>,
+    /// Why there are no more rounds.
+    pub failure: Option<Error>,
+}
+
+/// One round of one scenario.
+#[derive(Clone, Debug)]
+pub struct MeasuredRound {
+    /// What the engine saw.
+    pub recording: Recording,
+    /// Peak resident memory of the server's process tree up to the end of the round.
+    pub peak_memory: Option<u64>,
+    /// Resident memory at the end of the round.
+    pub resident_memory: Option<u64>,
+}
+
+impl MeasuredScenario {
+    /// The scenario's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.listing.name
+    }
+
+    /// The exchanges of all rounds, confirmation included.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.all_rounds().for_each(|round| counts.merge(&round.arm().counts));
+        counts
+    }
+
+    /// The statuses of all rounds.
+    #[must_use]
+    pub fn statuses(&self) -> StatusClasses {
+        let mut statuses = StatusClasses::default();
+        self.all_rounds().for_each(|round| statuses += round.arm().statuses);
+        statuses
+    }
+
+    /// One histogram of all rounds.
+    #[must_use]
+    pub fn merged(&self, of: impl Fn(&ArmRecording) -> &Histogram) -> Histogram {
+        let mut merged = Histogram::default();
+        self.rounds.iter().for_each(|round| merged.merge(of(round.arm())));
+        merged
+    }
+
+    fn all_rounds(&self) -> impl Iterator<Item = &MeasuredRound> {
+        self.rounds.iter().chain(&self.confirmation)
+    }
+}
+
+/// The values that some rounds have for a metric; rounds without one are left out.
+#[must_use]
+pub fn values(rounds: &[MeasuredRound], metric: Metric) -> Vec<f64> {
+    rounds.iter().filter_map(|round| round.value(metric)).collect()
+}
+
+impl MeasuredRound {
+    /// What the engine saw of the arm.
+    ///
+    /// # Panics
+    ///
+    /// When the recording has no arm, which [`crate::measure`] does not accept from the engine.
+    #[must_use]
+    pub fn arm(&self) -> &ArmRecording {
+        &self.recording.arms[ARM]
+    }
+
+    /// The round's value of a metric in its base unit; `None` where nothing was seen.
+    ///
+    /// Throughput is the sum of the slices' completions over the sum of their spans, so that a stall in one slice counts in
+    /// full. CPU time is divided by all exchanges that completed in the same time, lead-in and drain included.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let slices = &self.recording.slices;
+        match metric {
+            Metric::Throughput => {
+                let span: Nanos = slices.iter().map(|slice| slice.span).sum();
+                let good: u64 = slices.iter().map(|slice| slice.good).sum();
+                (good > 0 && span > Nanos::ZERO).then(|| good as f64 / span.as_secs_f64())
+            }
+            Metric::CpuPerRequest => {
+                let cpu = slices.iter().map(|slice| slice.cpu.get(ARM).copied().flatten()).sum::<Option<Nanos>>()?;
+                let completed: u64 = slices.iter().map(|slice| slice.completed).sum();
+                (completed > 0).then(|| cpu.0 as f64 / completed as f64)
+            }
+            Metric::PeakMemory => self.peak_memory.map(|bytes| bytes as f64),
+            Metric::Errors => {
+                let counts = &self.arm().counts;
+                (counts.started > 0).then(|| counts.failed() as f64 / counts.started as f64)
+            }
+            quantile => self.arm().service.quantile(quantile.quantile()?).map(|time| time.0 as f64),
+        }
+    }
+
+    /// How many good exchanges took longer than a quantile: what the quantile rests on.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a count")]
+    pub fn exchanges_beyond(&self, quantile: f64) -> u64 {
+        (self.arm().service.count() as f64 * (1.0 - quantile)).floor() as u64
+    }
+
+    /// The share of one core that each engine thread used in the slices, from 0 to 1.
+    #[must_use]
+    pub fn engine_busy(&self) -> Option<f64> {
+        let EngineUsage { cpu, wall, threads } = self.recording.engine;
+        let available = wall.as_secs_f64() * f64::from(threads);
+        (available > 0.0).then(|| cpu.as_secs_f64() / available)
+    }
+
+    /// The cores that the server's process tree kept busy in the slices: 1.0 is one whole core.
+    #[must_use]
+    pub fn server_cores_busy(&self) -> Option<f64> {
+        let slices = &self.recording.slices;
+        let cpu = slices.iter().map(|slice| slice.cpu.get(ARM).copied().flatten()).sum::<Option<Nanos>>()?;
+        let wall: Nanos = slices.iter().map(|slice| slice.wall).sum();
+        (wall > Nanos::ZERO).then(|| cpu.as_secs_f64() / wall.as_secs_f64())
+    }
+}

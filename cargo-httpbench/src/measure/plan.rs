@@ -1,0 +1,131 @@
+//! How a scenario's loaded time is cut into slices: a pure function of what the pilot saw.
+
+use httpbench_core::model::{Nanos, SlicePlan};
+
+use crate::config::LoadSettings;
+
+/// The shortest slice. Below it, the ends weigh more than the middle (DESIGN: 50 ms).
+const SHORTEST_SLICE: Nanos = Nanos::from_millis(50);
+
+/// A slice holds at least this many median service times of a connection.
+const EXCHANGES_IN_A_SLICE: u64 = 4;
+
+/// Slices of a round: at least two, so that a round has an inner spread, and at most 16, beyond which the recorded
+/// spread of a round's value did not shrink any more.
+const FEWEST_SLICES: u64 = 2;
+const MOST_SLICES: u64 = 16;
+
+/// The least lead-in of a slice: connections fall into step in it.
+const SHORTEST_LEAD_IN: Nanos = Nanos::from_millis(5);
+
+/// The slices of every round of one scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceScheme {
+    /// Slices of an arm in a round.
+    pub count: u64,
+    /// Their length, before jitter.
+    pub length: Nanos,
+    /// The part of each that is left out of its throughput.
+    pub lead_in: Nanos,
+    /// Whether the loaded time had to grow so that the fewest slices fit.
+    pub stretched: bool,
+}
+
+impl SliceScheme {
+    /// Cuts a round's share of the loaded time into slices.
+    ///
+    /// `p50` is the pilot's median service time, `None` where it saw no good exchange.
+    #[must_use]
+    pub fn new(load: &LoadSettings, rounds: u32, p50: Option<Nanos>) -> Self {
+        let p50 = p50.unwrap_or(Nanos::ZERO);
+        let shortest = load.slice.unwrap_or_else(|| SHORTEST_SLICE.max(p50 * EXCHANGES_IN_A_SLICE));
+        let share = load.duration / u64::from(rounds.max(1));
+        let fitting = share.0 / shortest.0.max(1);
+        let count = match load.slice {
+            Some(_) => fitting.max(FEWEST_SLICES),
+            None => fitting.clamp(FEWEST_SLICES, MOST_SLICES),
+        };
+        let length = load.slice.unwrap_or_else(|| shortest.max(share / count));
+        let lead_in = SHORTEST_LEAD_IN.max(p50 * 2).min(length / 2);
+        Self { count, length, lead_in, stretched: fitting < FEWEST_SLICES }
+    }
+
+    /// Loaded time of a round.
+    #[must_use]
+    pub fn loaded(&self) -> Nanos {
+        self.length * self.count
+    }
+
+    /// The slices of one round for one arm, their lengths jittered by up to 20 % so that no slice keeps step with
+    /// something periodic in the server.
+    #[must_use]
+    pub fn slices(&self, arm: usize, random: &mut fastrand::Rng) -> Vec<SlicePlan> {
+        (0..self.count)
+            .map(|_| {
+                let permille = random.u64(800..=1_200);
+                SlicePlan { arm, length: Nanos(self.length.0 / 1_000 * permille), lead_in: self.lead_in }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn load(duration: Nanos, slice: Option<Nanos>) -> LoadSettings {
+        LoadSettings {
+            connections: 64,
+            threads: None,
+            duration,
+            warm_up: Nanos::ZERO,
+            slice,
+            request_timeout: Nanos::from_secs(10),
+            connect_timeout: Nanos::from_secs(3),
+            tolerance: BTreeMap::new(),
+            limits: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn six_seconds_over_five_rounds_are_sixteen_slices_of_75_milliseconds() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(6), None), 5, Some(Nanos::from_micros(400)));
+        assert_eq!(scheme.count, 16);
+        assert_eq!(scheme.length, Nanos::from_millis(75));
+        assert_eq!(scheme.lead_in, Nanos::from_millis(5));
+        assert!(!scheme.stretched);
+    }
+
+    #[test]
+    fn slow_exchanges_make_longer_and_fewer_slices() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(6), None), 5, Some(Nanos::from_millis(100)));
+        assert_eq!((scheme.count, scheme.length), (3, Nanos::from_millis(400)));
+        assert_eq!(scheme.lead_in, Nanos::from_millis(200), "two median service times, but at most half a slice");
+    }
+
+    #[test]
+    fn time_that_cannot_hold_two_slices_is_stretched() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(1), None), 5, Some(Nanos::from_millis(100)));
+        assert_eq!((scheme.count, scheme.length), (2, Nanos::from_millis(400)));
+        assert!(scheme.stretched);
+    }
+
+    #[test]
+    fn slice_that_the_user_set_is_kept() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(6), Some(Nanos::from_millis(20))), 5, None);
+        assert_eq!((scheme.count, scheme.length), (60, Nanos::from_millis(20)));
+    }
+
+    #[test]
+    fn jitter_stays_within_a_fifth_and_follows_the_seed() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(6), None), 5, None);
+        let slices = scheme.slices(0, &mut fastrand::Rng::with_seed(7));
+        assert_eq!(slices, scheme.slices(0, &mut fastrand::Rng::with_seed(7)));
+        assert_eq!(slices.len(), 16);
+        for slice in slices {
+            assert!((Nanos::from_millis(60)..=Nanos::from_millis(90)).contains(&slice.length), "{slice:?}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What the JSON lines of a run hold. [`crate::shell::Shell::object`] adds `reason` and `schema`.
+//!
+//! Every value is in the base unit that its metric's `unit` names; times elsewhere carry theirs in the key. A value that
+//! was not seen is `null`.
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+
+use httpbench_core::model::{
+    Counts, Direction, FirstAnswer, Histogram, Metric, Nanos, ScenarioListing, StatusClasses, Tolerance, Trace, Unit,
+};
+use serde::Serialize;
+
+use super::{PackageReport, Report};
+use crate::error::{Details, Error};
+use crate::exit_code::ExitCode;
+use crate::measure::{MeasuredRound, values};
+use crate::server::Server;
+use crate::stats::spread;
+use crate::verdict::{Judged, LimitVerdict, Saturation};
+use crate::warning::Warning;
+
+/// `reason: "scenario"`: all that was measured and judged of one scenario.
+#[derive(Debug, Serialize)]
+pub struct ScenarioObject<'run> {
+    package: &'run str,
+    server: &'run str,
+    engine_cores: &'run [u32],
+    server_cores: &'run [u32],
+    scenario: &'run str,
+    doc: &'run str,
+    method: Option<&'run str>,
+    target: Option<&'run str>,
+    connections: u32,
+    duration_ns: Nanos,
+    warm_up_ns: Nanos,
+    slices: Option<SlicesObject>,
+    rounds: usize,
+    confirmation_rounds: usize,
+    metrics: BTreeMap<Metric, MetricObject>,
+    exchanges: Counts,
+    warm_up_exchanges: Counts,
+    statuses: StatusClasses,
+    service: TimesObject,
+    first_byte: TimesObject,
+    connect: TimesObject,
+    connections_opened: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    body_bytes: u64,
+    resident_bytes: Option<u64>,
+    first_answer: Option<&'run FirstAnswer>,
+    tolerance: Vec<Tolerance>,
+    limits: &'run [LimitVerdict],
+    saturation: Option<Saturation>,
+    engine_busy: Vec<Option<f64>>,
+    server_cores_busy: Vec<Option<f64>>,
+    error: Option<ErrorObject<'run>>,
+}
+
+/// How a round's loaded time was cut.
+#[derive(Debug, Serialize)]
+struct SlicesObject {
+    per_round: u64,
+    length_ns: Nanos,
+    lead_in_ns: Nanos,
+}
+
+/// One metric over the rounds.
+#[derive(Debug, Serialize)]
+struct MetricObject {
+    unit: Unit,
+    direction: Direction,
+    median: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    values: Vec<f64>,
+}
+
+/// Times of all rounds together.
+#[derive(Debug, Serialize)]
+struct TimesObject {
+    count: u64,
+    min_ns: Option<Nanos>,
+    mean_ns: Option<Nanos>,
+    p50_ns: Option<Nanos>,
+    p90_ns: Option<Nanos>,
+    p95_ns: Option<Nanos>,
+    p99_ns: Option<Nanos>,
+    p999_ns: Option<Nanos>,
+    max_ns: Option<Nanos>,
+}
+
+/// `reason: "error"`, and why a scenario could not be measured to its end.
+#[derive(Debug, Serialize)]
+pub struct ErrorObject<'run> {
+    exit_code: u8,
+    what: &'run str,
+    causes: Vec<String>,
+    details: &'run [Details],
+    help: Option<&'run str>,
+}
+
+/// `reason: "run-finished"`: the last line.
+#[derive(Debug, Serialize)]
+pub struct FinishedObject<'run> {
+    exit_code: u8,
+    scenarios: usize,
+    elapsed_ns: Nanos,
+    profile: &'run str,
+    load_average_at_start: Option<f64>,
+    load_average_at_end: Option<f64>,
+}
+
+/// The objects of all scenarios of a package.
+#[must_use]
+pub fn scenario_objects<'run>(package: &'run PackageReport<'run>) -> Vec<ScenarioObject<'run>> {
+    package.scenarios.iter().map(|judged| scenario_object(package, judged)).collect()
+}
+
+fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judged<'run>) -> ScenarioObject<'run> {
+    let scenario = judged.scenario;
+    let request = scenario.listing.request.as_ref().ok();
+    let sum = |of: fn(&MeasuredRound) -> u64| scenario.rounds.iter().map(of).sum();
+    let mut warm_up_exchanges = Counts::default();
+    scenario.rounds.iter().for_each(|round| warm_up_exchanges.merge(&round.arm().warm_up));
+    ScenarioObject {
+        package: &package.measured.package,
+        server: &package.measured.server,
+        engine_cores: &package.measured.cores.engine,
+        server_cores: &package.measured.cores.server,
+        scenario: scenario.name(),
+        doc: &scenario.listing.doc,
+        method: request.map(|request| request.method.as_str()),
+        target: request.map(|request| request.target.as_str()),
+        connections: scenario.load.connections,
+        duration_ns: scenario.load.duration,
+        warm_up_ns: scenario.load.warm_up,
+        slices: scenario.scheme.map(|scheme| SlicesObject {
+            per_round: scheme.count,
+            length_ns: scheme.length,
+            lead_in_ns: scheme.lead_in,
+        }),
+        rounds: scenario.rounds.len(),
+        confirmation_rounds: scenario.confirmation.len(),
+        metrics: Metric::ALL.into_iter().map(|metric| (metric, metric_object(metric, &scenario.rounds))).collect(),
+        exchanges: scenario.counts(),
+        warm_up_exchanges,
+        statuses: scenario.statuses(),
+        service: times(&scenario.merged(|arm| &arm.service)),
+        first_byte: times(&scenario.merged(|arm| &arm.first_byte)),
+        connect: times(&scenario.merged(|arm| &arm.connect)),
+        connections_opened: sum(|round| round.arm().connections),
+        sent_bytes: sum(|round| round.arm().sent_bytes),
+        received_bytes: sum(|round| round.arm().received_bytes),
+        body_bytes: sum(|round| round.arm().body_bytes),
+        resident_bytes: scenario.rounds.iter().filter_map(|round| round.resident_memory).max(),
+        first_answer: scenario.rounds.iter().find_map(|round| round.arm().first_answer.as_ref()),
+        tolerance: scenario.load.tolerance.iter().map(|(&metric, &ratio)| Tolerance { metric, ratio }).collect(),
+        limits: &judged.limits,
+        saturation: judged.saturation,
+        engine_busy: scenario.rounds.iter().map(MeasuredRound::engine_busy).collect(),
+        server_cores_busy: scenario.rounds.iter().map(MeasuredRound::server_cores_busy).collect(),
+        error: scenario.failure.as_ref().map(error_object),
+    }
+}
+
+fn metric_object(metric: Metric, rounds: &[MeasuredRound]) -> MetricObject {
+    let values = values(rounds, metric);
+    let spread = spread(&values);
+    MetricObject {
+        unit: metric.unit(),
+        direction: metric.direction(),
+        median: spread.map(|spread| spread.median),
+        low: spread.map(|spread| spread.low),
+        high: spread.map(|spread| spread.high),
+        values,
+    }
+}
+
+fn times(histogram: &Histogram) -> TimesObject {
+    TimesObject {
+        count: histogram.count(),
+        min_ns: histogram.min(),
+        mean_ns: histogram.mean(),
+        p50_ns: histogram.quantile(0.50),
+        p90_ns: histogram.quantile(0.90),
+        p95_ns: histogram.quantile(0.95),
+        p99_ns: histogram.quantile(0.99),
+        p999_ns: histogram.quantile(0.999),
+        max_ns: histogram.max(),
+    }
+}
+
+/// The object of an error.
+#[must_use]
+pub fn error_object(error: &Error) -> ErrorObject<'_> {
+    let mut causes = Vec::new();
+    let mut cause = error.source();
+    while let Some(reason) = cause {
+        causes.push(reason.to_string());
+        cause = reason.source();
+    }
+    ErrorObject {
+        exit_code: error.exit.code(),
+        what: &error.what,
+        causes,
+        details: &error.details,
+        help: error.help.as_deref(),
+    }
+}
+
+/// The object that closes a run.
+#[must_use]
+pub fn finished_object<'run>(report: &'run Report<'run>, exit: ExitCode) -> FinishedObject<'run> {
+    FinishedObject {
+        exit_code: exit.code(),
+        scenarios: report.packages.iter().map(|package| package.scenarios.len()).sum(),
+        elapsed_ns: Nanos::from(report.elapsed),
+        profile: report.profile,
+        load_average_at_start: report.load_average.at_start,
+        load_average_at_end: report.load_average.at_end,
+    }
+}
+
+/// `reason: "listed"`: a scenario that was selected, without measuring it.
+#[derive(Debug, Serialize)]
+pub struct ListedObject<'run> {
+    package: &'run str,
+    #[serde(flatten)]
+    listing: &'run ScenarioListing,
+}
+
+/// The object of a listed scenario.
+#[must_use]
+pub fn listed_object<'run>(package: &'run str, listing: &'run ScenarioListing) -> ListedObject<'run> {
+    ListedObject { package, listing }
+}
+
+/// `reason: "trace"`: one exchange. Bytes that are no text are replaced by U+FFFD.
+#[derive(Debug, Serialize)]
+pub struct TraceObject<'run> {
+    scenario: &'run str,
+    sent: String,
+    received: String,
+    omitted_bytes: u64,
+    status: Option<u16>,
+    service_ns: Option<Nanos>,
+    failure: Option<&'run str>,
+}
+
+/// The object of a traced exchange.
+#[must_use]
+pub fn trace_object<'run>(scenario: &'run str, trace: &'run Trace) -> TraceObject<'run> {
+    let answer = trace.outcome.as_ref().ok();
+    TraceObject {
+        scenario,
+        sent: String::from_utf8_lossy(&trace.sent).into_owned(),
+        received: String::from_utf8_lossy(&trace.received).into_owned(),
+        omitted_bytes: trace.omitted_bytes,
+        status: answer.map(|answer| answer.status),
+        service_ns: answer.map(|answer| answer.service),
+        failure: trace.outcome.as_ref().err().map(String::as_str),
+    }
+}
+
+/// `reason: "serving"`: a server that stays up.
+#[derive(Debug, Serialize)]
+pub struct ServingObject {
+    url: String,
+    pid: u32,
+    dir: String,
+}
+
+/// The object of a server that stays up.
+#[must_use]
+pub fn serving_object(server: &Server) -> ServingObject {
+    ServingObject {
+        url: format!("http://{}/", server.host()),
+        pid: server.pid(),
+        dir: server.dir().display().to_string(),
+    }
+}
+
+/// `reason: "warning"`.
+#[derive(Debug, Serialize)]
+pub struct WarningObject {
+    code: &'static str,
+    text: String,
+}
+
+/// The object of a warning.
+#[must_use]
+pub fn warning_object(warning: &Warning) -> WarningObject {
+    WarningObject { code: warning.code(), text: warning.to_string() }
+}

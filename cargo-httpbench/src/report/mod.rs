@@ -1,0 +1,46 @@
+//! One format, one file. A format lays out what is handed to it; it measures, judges and prints nothing.
+
+pub mod json;
+pub mod quantity;
+mod table;
+mod terminal;
+mod trace;
+
+use std::time::Duration;
+
+pub use terminal::render_report;
+pub use trace::render_trace;
+
+use crate::measure::MeasuredPackage;
+use crate::verdict::Judged;
+
+/// Everything that a report tells.
+#[derive(Debug)]
+pub struct Report<'run> {
+    /// In the order in which they were measured.
+    pub packages: Vec<PackageReport<'run>>,
+    /// The cargo profile of server and bench target.
+    pub profile: &'run str,
+    /// From the first server's start to the last one's stop.
+    pub elapsed: Duration,
+    /// How busy the machine was with other work.
+    pub load_average: LoadAverage,
+}
+
+/// The one-minute load average around the measurement; `None` where the system does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadAverage {
+    /// Before the first round.
+    pub at_start: Option<f64>,
+    /// After the last one, our own load included.
+    pub at_end: Option<f64>,
+}
+
+/// One package's part.
+#[derive(Debug)]
+pub struct PackageReport<'run> {
+    /// What was measured.
+    pub measured: &'run MeasuredPackage,
+    /// In the order of their names.
+    pub scenarios: Vec<Judged<'run>>,
+}

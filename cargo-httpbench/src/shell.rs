@@ -1,0 +1,274 @@
+//! The only module that writes to standard output and standard error.
+//!
+//! Standard output carries the answer: the report, a list, or JSON lines. Everything else goes to standard error. Nothing
+//! is drawn while a slice is measured, because nobody calls this module then.
+
+use std::error::Error as StdError;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anstyle::Style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::cargo::{Color, Verbosity};
+use crate::cli::{MessageFormat, OutputOptions};
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::report::json;
+use crate::style::{self, paint};
+use crate::warning::Warning;
+
+/// The schema version that every JSON line carries. Raised with every change that an older reader would misread.
+pub const SCHEMA: u32 = 1;
+
+/// The terminal, or what stands in for it.
+#[derive(Debug)]
+pub struct Shell {
+    verbosity: Verbosity,
+    format: MessageFormat,
+    progress: Option<ProgressBar>,
+    reader: Reader,
+}
+
+/// Whether somebody still reads standard output.
+#[derive(Debug, PartialEq, Eq)]
+enum Reader {
+    Listening,
+    Gone,
+}
+
+impl Shell {
+    /// A shell that speaks as the command line says.
+    #[must_use]
+    pub fn new(options: OutputOptions) -> Self {
+        match options.color {
+            Color::Auto => {}
+            Color::Always => anstream::ColorChoice::Always.write_global(),
+            Color::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        Self { verbosity: options.verbosity, format: options.format, progress: None, reader: Reader::Listening }
+    }
+
+    /// What standard output carries.
+    #[must_use]
+    pub fn format(&self) -> MessageFormat {
+        self.format
+    }
+
+    /// Columns to lay a report out for: of the stream that the report goes to, 100 where that is no terminal.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        let size = match self.format {
+            MessageFormat::Human => terminal_size::terminal_size_of(io::stdout()),
+            MessageFormat::Json => terminal_size::terminal_size_of(io::stderr()),
+        };
+        size.map_or(100, |(terminal_size::Width(columns), _)| usize::from(columns))
+    }
+
+    /// Says what is being done: a right-aligned verb and its object.
+    pub fn status(&mut self, verb: &str, object: &str) {
+        if self.verbosity != Verbosity::Quiet {
+            self.say(&format!("{role}{verb:>12}{role:#} {object}", role = style::STATUS));
+        }
+    }
+
+    /// Says what only `-v` wants to know.
+    pub fn verbose(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.say(&paint(style::QUIET, text));
+        }
+    }
+
+    /// Says what one reads in a log and does not need on a terminal, where the progress line tells it.
+    pub fn milestone(&mut self, verb: &str, object: &str) {
+        if !io::stderr().is_terminal() {
+            self.status(verb, object);
+        }
+    }
+
+    /// Passes on what another program wrote.
+    pub fn echo(&mut self, text: &str) {
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Says what deserves a look, though the run goes on; as a JSON line, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shell::answer`].
+    pub fn warning(&mut self, warning: &Warning) -> Result<()> {
+        self.labelled(style::WARNING, "warning", &warning.to_string());
+        self.object("warning", &json::warning_object(warning))
+    }
+
+    /// Says what failed: what happened, why, facts to look at, and what to do next; as a JSON line, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shell::answer`].
+    pub fn failure(&mut self, error: &Error) -> Result<()> {
+        self.explain(error);
+        self.object("error", &json::error_object(error))
+    }
+
+    fn explain(&mut self, error: &Error) {
+        self.labelled(style::ERROR, "error", &error.what);
+        let mut cause = error.source();
+        if cause.is_some() {
+            self.say("");
+            self.say("Caused by:");
+        }
+        while let Some(reason) = cause {
+            for line in reason.to_string().lines() {
+                self.say(&format!("  {line}"));
+            }
+            cause = reason.source();
+        }
+        for details in &error.details {
+            self.say("");
+            self.say(&format!("{}:", details.title));
+            for line in &details.lines {
+                self.say(&format!("  {line}"));
+            }
+        }
+        let report = "this is a bug in cargo-httpbench: please report it with the command line and the text above";
+        let help = match error.exit {
+            ExitCode::Unexpected => Some(error.help.as_deref().unwrap_or(report)),
+            _ => error.help.as_deref(),
+        };
+        if let Some(help) = help {
+            self.say("");
+            self.labelled(style::HELP, "help", help);
+        }
+    }
+
+    /// Writes a part of the answer for a person: to standard output, or to standard error where that carries JSON.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written (exit code 110). A reader that has gone is not an error: it had enough.
+    pub fn answer(&mut self, text: &str) -> Result<()> {
+        match self.format {
+            MessageFormat::Human => self.write_out(text),
+            MessageFormat::Json => {
+                if self.verbosity != Verbosity::Quiet {
+                    self.say(text.trim_end_matches('\n'));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a JSON line with its `reason` and `schema`, where standard output carries JSON.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shell::answer`].
+    pub fn object<T: Serialize>(&mut self, reason: &str, of: &T) -> Result<()> {
+        #[derive(Serialize)]
+        struct Line<'a, T> {
+            reason: &'a str,
+            schema: u32,
+            #[serde(flatten)]
+            of: &'a T,
+        }
+        if self.format == MessageFormat::Human {
+            return Ok(());
+        }
+        let mut text = serde_json::to_string(&Line { reason, schema: SCHEMA, of })
+            .map_err(|cause| Error::unexpected(format!("a `{reason}` object cannot be written as JSON"), cause))?;
+        text.push('\n');
+        self.write_out(&text)
+    }
+
+    /// Shows that `done` of `total` steps are over and how long the rest will take. Draws on a terminal only.
+    pub fn progress(&mut self, done: u64, total: u64, left: Duration, step: &str) {
+        if self.verbosity == Verbosity::Quiet || !io::stderr().is_terminal() {
+            return;
+        }
+        let bar = self.progress.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            let template = "{prefix:>12.green.bold} [{bar:25}] {pos}/{len} {wide_msg}";
+            bar.set_style(
+                ProgressStyle::with_template(template)
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("=> "),
+            );
+            bar.set_prefix("Measuring");
+            bar
+        });
+        bar.set_length(total);
+        bar.set_position(done);
+        bar.set_message(format!("{step}, {} left", seconds(left)));
+        bar.tick();
+    }
+
+    /// Takes the progress line away.
+    pub fn end_progress(&mut self) {
+        if let Some(bar) = self.progress.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn labelled(&mut self, role: Style, label: &str, text: &str) {
+        self.say(&format!("{role}{label}{role:#}: {text}"));
+    }
+
+    /// A line on standard error, above the progress line if there is one. Nobody listening there is no reason to stop.
+    fn say(&mut self, line: &str) {
+        let write = || {
+            let _ = writeln!(anstream::stderr(), "{line}");
+        };
+        match &self.progress {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    fn write_out(&mut self, text: &str) -> Result<()> {
+        if self.reader == Reader::Gone {
+            return Ok(());
+        }
+        let write = || {
+            let mut out = anstream::stdout();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        };
+        let written = match &self.progress {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        };
+        match written {
+            Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
+                self.reader = Reader::Gone;
+                Ok(())
+            }
+            written => written.map_err(|cause| {
+                Error::new(ExitCode::OutputFailed, "standard output could not be written")
+                    .caused_by(cause)
+                    .help("check the space and the permissions where it is redirected to")
+            }),
+        }
+    }
+}
+
+/// A rough time left: `50 s`, `3 min`.
+fn seconds(left: Duration) -> String {
+    match left.as_secs() {
+        long if long >= 120 => format!("{} min", long.div_ceil(60)),
+        short => format!("{short} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_in_seconds_and_then_in_minutes() {
+        assert_eq!(
+            [0, 59, 119, 120, 150].map(|left| seconds(Duration::from_secs(left))),
+            ["0 s", "59 s", "119 s", "2 min", "3 min"]
+        );
+    }
+}
