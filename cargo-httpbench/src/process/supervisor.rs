@@ -53,8 +53,13 @@ pub fn main_if_asked() -> Option<ProcessExitCode> {
     let folder = args.next().is_some_and(|argument| argument == FOLDER_ARGUMENT);
     Some(match run(folder) {
         Ok(()) => ExitCode::Success.into(),
-        // There is nobody to tell but whoever typed the hidden argument: the command sees the socket's end.
-        Err(_) => ExitCode::Usage.into(),
+        // The command sees the socket's end, and gave us no standard error: this is for whoever types the argument by hand.
+        Err(error) => {
+            eprintln!(
+                "error: `{ARGUMENT}` is only for cargo-httpbench itself, which sends its orders through a socket: {error}"
+            );
+            ExitCode::Usage.into()
+        }
     })
 }
 
@@ -165,7 +170,7 @@ impl Watch {
     fn end(&mut self) {
         let deadline = Instant::now() + KILLING;
         while self.reap() == Descendants::Exist && Instant::now() < deadline {
-            signal_all(Signal::SIGKILL);
+            signal_all(&[Signal::SIGKILL]);
             let _ = readable(&[self.signals.as_fd()], Some(KILL_AGAIN));
             let _ = self.forget_signals();
         }
@@ -199,9 +204,8 @@ impl Watch {
                 let deadline = Instant::now() + Duration::from_millis(grace_ms);
                 self.stopping = Some(Stopping { deadline, killed: false });
                 if grace_ms > 0 {
-                    signal_all(Signal::SIGTERM);
                     // A stopped process only takes SIGTERM once it goes on.
-                    signal_all(Signal::SIGCONT);
+                    signal_all(&[Signal::SIGTERM, Signal::SIGCONT]);
                 }
                 self.frozen = false;
             }
@@ -212,7 +216,7 @@ impl Watch {
             }
             Ask::Thaw => {
                 self.frozen = false;
-                signal_all(Signal::SIGCONT);
+                signal_all(&[Signal::SIGCONT]);
                 self.acknowledgements.write_all(b".")?;
             }
         }
@@ -233,7 +237,7 @@ impl Watch {
             self.stopping = None;
             self.report(&Report::Gone { killed, left });
         } else if killed || now >= deadline {
-            signal_all(Signal::SIGKILL);
+            signal_all(&[Signal::SIGKILL]);
             let deadline = if killed { deadline } else { now + KILLING };
             self.stopping = Some(Stopping { deadline, killed: true });
         }
@@ -282,10 +286,12 @@ enum Descendants {
     Exist,
 }
 
-/// Sends a signal to every descendant, parents first, so that a master does not replace its workers.
-fn signal_all(signal: Signal) {
+/// Sends signals to every descendant, parents first, so that a master does not replace its workers.
+fn signal_all(signals: &[Signal]) {
     for member in descendants(std::process::id()) {
-        let _ = kill(Pid::from_raw(member.pid.cast_signed()), signal);
+        for &signal in signals {
+            let _ = kill(Pid::from_raw(member.pid.cast_signed()), signal);
+        }
     }
 }
 
