@@ -530,9 +530,14 @@ fn server_gets_the_environment_that_cargo_run_would_give_it() {
             "build.rs",
             "fn main() { println!(\"cargo::rustc-env=FROM_SCRIPT=1\"); println!(\"cargo::rustc-link-search=/usr/lib\") }",
         ),
+        (
+            "extra/more.toml",
+            "[env]\nMORE = { value = \"data\", relative = true }\nHOME = { value = \"/forced\", force = true }\n",
+        ),
         (".cargo/config.toml", "[env]\nFROM_CONFIG = \"1\"\nROOT = { value = \"data\", relative = true }\n"),
     ]);
-    let cargo = project.cargo("src", CargoOptions { config: vec!["env.FROM_FLAG='1'".to_owned()], ..dev() });
+    let config = ["env.FROM_FLAG='1'", "env.DIR.value='x'", "env.DIR.relative=true", "../extra/more.toml"];
+    let cargo = project.cargo("src", CargoOptions { config: config.map(str::to_owned).to_vec(), ..dev() });
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
     let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
@@ -549,8 +554,12 @@ fn server_gets_the_environment_that_cargo_run_would_give_it() {
         lines.sort();
         lines
     };
-    let theirs =
-        run(Command::new(&cargo.program).args(["run", "--quiet", "--config", "env.FROM_FLAG='1'"]), &cargo.environment);
+    let theirs = run(
+        Command::new(&cargo.program)
+            .args(["run", "--quiet"])
+            .args(config.iter().flat_map(|value| ["--config", *value])),
+        &cargo.environment,
+    );
     let ours = run(&mut Command::new(&server.path), &cargo.environment_of(&target.package, &server.linked));
     let libraries = |lines: &[String]| -> Vec<String> {
         let line = lines.iter().find_map(|line| line.strip_prefix("LD_LIBRARY_PATH=")).unwrap_or_default();

@@ -16,12 +16,23 @@ use crate::environment::Environment;
 /// Adds the variables of `[env]` to `environment`, but for those that are set already without `force`.
 pub(super) fn add(cargo: &Cargo, environment: &mut Environment) {
     let mut decided = BTreeSet::new();
-    for argument in cargo.options.config.iter().rev() {
-        // `KEY=VALUE` is TOML itself; anything else is the path of a file.
-        let path = cargo.absolute(Path::new(argument));
-        match fs::read_to_string(&path) {
-            Ok(text) => add_file(&text, path.parent().unwrap_or(&path), &mut decided, environment),
-            Err(_) => add_file(argument, &cargo.current_dir, &mut decided, environment),
+    // `KEY=VALUE` is TOML itself; anything else is the path of a file.
+    let (files, values): (Vec<&String>, Vec<&String>) =
+        cargo.options.config.iter().partition(|argument| cargo.absolute(Path::new(argument)).is_file());
+    // One variable may be told in several arguments: `env.A.value='x'` and `env.A.relative=true`.
+    let together = values.iter().map(|value| value.as_str()).collect::<Vec<_>>().join("\n");
+    if DeTable::parse(&together).is_ok() {
+        add_file(&together, &cargo.current_dir, &mut decided, environment);
+    } else {
+        for value in values.iter().rev() {
+            add_file(value, &cargo.current_dir, &mut decided, environment);
+        }
+    }
+    for file in files.iter().rev() {
+        let path = cargo.absolute(Path::new(file));
+        if let Ok(text) = fs::read_to_string(&path) {
+            // As for the files that cargo finds itself, relative paths begin above the file's folder.
+            add_file(&text, path.ancestors().nth(2).unwrap_or(&path), &mut decided, environment);
         }
     }
     for folder in folders(cargo) {
