@@ -11,6 +11,10 @@
 # line come from a plain run.
 set -eu
 cd "$(dirname "$0")/.."
+command -v valgrind >/dev/null || {
+    echo "engine-cost.sh needs valgrind (apt-get install valgrind strace)" >&2
+    exit 2
+}
 connections=${1:-64}
 folder=$(mktemp -d)
 cargo build --quiet --release --package httpbench-core --example engine_cost

@@ -193,6 +193,8 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::recorder::Recorder;
+    use crate::model::Load;
 
     #[test]
     fn connections_are_shared_exactly_and_evenly() {
@@ -201,5 +203,28 @@ mod tests {
             assert_eq!(parts.iter().sum::<u32>(), total);
             assert!(parts.iter().max() <= parts.iter().min().map(|least| least + 1).as_ref(), "{parts:?}");
         }
+    }
+
+    #[test]
+    fn exchange_that_is_lost_fails_the_round() {
+        let address = ([127, 0, 0, 1], 80).into();
+        let plan = RoundPlan {
+            scenario: "lost".to_owned(),
+            arms: vec![crate::model::ArmPlan { address, host: address.to_string(), root_pid: None }],
+            load: Load {
+                connections: 1,
+                threads: 1,
+                cores: Vec::new(),
+                request_timeout: Nanos(1),
+                connect_timeout: Nanos(1),
+            },
+            warm_up: Nanos::ZERO,
+            slices: Vec::new(),
+        };
+        let mut slices = Recorder::default();
+        slices.started();
+        let thread = ThreadRecording { arms: vec![(Recorder::default(), slices)], slices: Vec::new() };
+        let error = put_together(&plan, vec![thread]).expect_err("one exchange has no end");
+        assert!(matches!(error, EngineError::Unbalanced { arm: 0, .. }), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! One engine thread's way through a round: connect, warm up, then slice after slice in step with the other threads.
 //!
-//! Leaves a single connection to the [worker](super::worker). Invariants: between two slices every thread has drained and
+//! Leaves a single connection to the [worker]. Invariants: between two slices every thread has drained and
 //! none has begun the next; thread 0 alone samples the servers and sets the start; a connection that the server closed
 //! while it was idle is open again before a slice's clock starts.
 

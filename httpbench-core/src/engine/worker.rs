@@ -61,12 +61,12 @@ pub(super) struct Slot<C> {
 
 struct Open<C> {
     connection: C,
-    use_: Use,
+    age: Age,
 }
 
 /// Whether a connection has completed an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Use {
+enum Age {
     Fresh,
     Used,
 }
@@ -109,7 +109,7 @@ impl<C: Connection> Slot<C> {
             Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
         };
         recorder.borrow_mut().connected(arm.clock.now() - asked);
-        self.open = Some(Open { connection, use_: Use::Fresh });
+        self.open = Some(Open { connection, age: Age::Fresh });
         self.wait = FIRST_WAIT;
         Ok(())
     }
@@ -197,7 +197,7 @@ async fn perform<D: Driver>(
     let deadline = sent + arm.request_timeout;
     let mut tries_left = 1;
     loop {
-        let Slot { open: Some(Open { connection, use_ }), watch, .. } = slot else {
+        let Slot { open: Some(Open { connection, age }), watch, .. } = slot else {
             slot.connect(arm, recorder).await.map_err(connecting(sent))?;
             continue;
         };
@@ -208,7 +208,7 @@ async fn perform<D: Driver>(
         });
         match ended.await {
             Some(Ok(answer)) => {
-                *use_ = Use::Used;
+                *age = Age::Used;
                 let ended = finish(connection, arm, recorder, sent, answer);
                 match answer.after {
                     After::Open => {}
@@ -217,7 +217,7 @@ async fn perform<D: Driver>(
                 }
                 return Ok(ended);
             }
-            Some(Err(failure)) if *use_ == Use::Used && failure.is_unanswered_end() && tries_left > 0 => {
+            Some(Err(failure)) if *age == Age::Used && failure.is_unanswered_end() && tries_left > 0 => {
                 tries_left -= 1;
                 slot.close(recorder);
                 recorder.borrow_mut().redone();

@@ -173,7 +173,7 @@ fn large_body_is_counted_to_the_byte_and_not_kept() {
     });
     let before = peak_memory();
     let mut plan = plan(vec![arm(&peer)]);
-    plan.slices = vec![slice(0, 20)];
+    plan.slices = vec![slice(0, 60)];
     let recording = run(&plan, &get()).arms.remove(0);
     assert_all_good(&recording.counts);
     assert_eq!(recording.body_bytes, LENGTH as u64 * recording.counts.good);

@@ -42,6 +42,25 @@ fn each_arm_counts_what_its_own_server_saw() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn cpu_time_of_every_arm_is_sampled_in_every_slice() {
+    let peer = Peer::answering(OK);
+    let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let mut plan = plan(vec![arm(&peer), arm(&peer)]);
+    // This process stands for the supervisor, and the shell for the server; the other arm is not sampled.
+    plan.arms[1].root_pid = Some(std::process::id());
+    plan.slices = vec![slice(0, 100), slice(1, 100)];
+    let recording = run(&plan, &get());
+    busy.kill().expect("killed");
+    busy.wait().expect("ended");
+    for slice in &recording.slices {
+        assert_eq!(slice.cpu.len(), 2);
+        assert_eq!(slice.cpu[0], None);
+        assert!(slice.cpu[1].is_some_and(|cpu| cpu > Nanos::ZERO), "{slice:?}");
+    }
+}
+
+#[test]
 fn connections_are_split_among_threads_and_threads_never_exceed_them() {
     // LG-53
     for (connections, threads, used) in [(3, 2, 2), (1, 4, 1), (7, 3, 3)] {

@@ -236,8 +236,17 @@ impl Decoder {
     fn collect_head(&mut self, piece: &[u8], memory: &mut RememberedHead) -> Result<usize, ProtocolError> {
         let mut taken = 0;
         while self.state == State::Head && taken < piece.len() {
-            // Only what can still be the head is copied, so that a body that follows is never kept.
             let rest = &piece[taken..];
+            if self.head.is_empty() {
+                // Mostly a head comes whole: then it is parsed where it is.
+                check_start(rest)?;
+                if let Parsed::Complete(length, head) = parse_head(&rest[..rest.len().min(MAX_HEAD)], self.is_head)? {
+                    taken += length;
+                    self.finish_head(&rest[..length], head, memory)?;
+                    continue;
+                }
+            }
+            // Only what can still be the head is copied, so that a body that follows is never kept.
             let before = self.head.len();
             let room = MAX_HEAD - before;
             self.head.extend_from_slice(&rest[..rest.len().min(room)]);
@@ -253,7 +262,8 @@ impl Decoder {
             match parse_head(&self.head, self.is_head)? {
                 Parsed::Complete(length, head) if length == end => {
                     taken += end - before;
-                    self.finish_head(head, memory)?;
+                    let collected = std::mem::take(&mut self.head);
+                    self.finish_head(&collected, head, memory)?;
                 }
                 // The blank line that was found is not what httparse takes for one: not HTTP either way.
                 _ => return Err(ProtocolError::not_http("its head has no end", &self.head)),
@@ -262,18 +272,17 @@ impl Decoder {
         Ok(taken)
     }
 
-    fn finish_head(&mut self, head: Head, memory: &mut RememberedHead) -> Result<(), ProtocolError> {
+    fn finish_head(&mut self, bytes: &[u8], head: Head, memory: &mut RememberedHead) -> Result<(), ProtocolError> {
         match head.status {
             101 => return Err(ProtocolError::SwitchedProtocols),
             100..=199 => {}
             _ => {
                 memory.bytes.clear();
-                memory.bytes.extend_from_slice(&self.head);
+                memory.bytes.extend_from_slice(bytes);
                 memory.of = Some((head, self.is_head));
                 self.enter(head);
             }
         }
-        self.head.clear();
         Ok(())
     }
 }

@@ -3,6 +3,8 @@
 //! Parses bytes that are there already; the [decoder](super::decode) collects them and follows the framing.
 //! Invariant: equal bytes of a head, for the same kind of request, always give an equal [`Head`].
 
+use std::mem::MaybeUninit;
+
 use super::decode::ProtocolError;
 
 /// The most header fields of one answer. Real servers send a dozen or two.
@@ -49,9 +51,11 @@ pub(super) enum Parsed {
 
 /// Parses a head.
 pub(super) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Parsed, ProtocolError> {
-    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut response = httparse::Response::new(&mut fields);
-    match response.parse(bytes) {
+    // Not filled with empty fields first: that would take as long as parsing a usual head.
+    let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
         Ok(httparse::Status::Partial) => Ok(Parsed::Partial),
         Ok(httparse::Status::Complete(length)) => Ok(Parsed::Complete(length, head_of(&response, is_head)?)),
         Err(httparse::Error::TooManyHeaders) => Err(ProtocolError::TooManyHeaders),

@@ -6,7 +6,8 @@
 //! Decisions beyond the RFC's letter:
 //!
 //! - Bytes that follow a complete answer, with no request outstanding, belong to nobody (RFC 9112, section 9.2): the
-//!   answer counts, the connection is dropped, and the recording's number of connections shows it.
+//!   answer counts, the connection is dropped, and the recording's number of connections shows it. Those that come later, when
+//!   the next request is on its way, are taken for its answer's start: nothing in HTTP/1.1 tells them apart.
 //! - An answer that is complete before its request was fully written counts as it is (RFC 9112, section 9.5: an early
 //!   413); the connection is dropped, since the rest of the request was never sent.
 //! - `Expect: 100-continue` set by the user is sent with the body following at once, which RFC 9110, section 10.1.1 allows.
