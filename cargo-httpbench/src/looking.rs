@@ -88,7 +88,7 @@ pub fn trace_one(project: &Project<'_>, name: &str, shell: &mut Shell, interrupt
 ///
 /// What ends a build or a start, 105 when the server dies, and the signal that ends it.
 pub fn serve(project: &Project<'_>, shell: &mut Shell, interrupt: &Interrupt) -> Result<ExitCode> {
-    let package = project.only_package()?;
+    let package = project.serving_package()?;
     let folder = project.run_folder()?;
     // Nothing competes for the cores here, so the server has them all.
     let spec = ServerSpec { cores: Vec::new(), ..project.server(&package, &folder, shell)?.spec };

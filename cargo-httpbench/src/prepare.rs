@@ -14,7 +14,6 @@ use crate::config::{self, Layers};
 use crate::discover::{BenchPackage, Workspace};
 use crate::environment::{self, Environment};
 use crate::error::{Error, Result};
-use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Cores, Selected};
 use crate::server::ServerSpec;
@@ -88,20 +87,10 @@ impl<'run> Project<'run> {
     ///
     /// # Errors
     ///
-    /// When several packages are selected.
-    pub fn only_package(&self) -> Result<Package> {
+    /// See [`Workspace::serving_package`].
+    pub fn serving_package(&self) -> Result<Package> {
         let options = &self.invocation.cargo;
-        let selected = self.workspace.selected(options)?;
-        let with_binaries: Vec<&&Package> =
-            selected.iter().filter(|package| package.targets.iter().any(cargo_metadata::Target::is_bin)).collect();
-        match with_binaries[..] {
-            [package] => Ok((*package).clone()),
-            [] => Err(Error::new(ExitCode::Usage, "no selected package has a binary target")
-                .help("choose a package with `-p PACKAGE`")),
-            _ => Err(Error::new(ExitCode::Usage, "several selected packages have a binary target")
-                .details("packages", with_binaries.iter().map(|package| package.name.to_string()))
-                .help("choose one with `-p PACKAGE`")),
-        }
+        self.workspace.serving_package(options, &self.workspace.selected(options)?).cloned()
     }
 
     /// A folder for this run's executables.
@@ -126,8 +115,7 @@ impl<'run> Project<'run> {
         let target = self.workspace.server(options, &selected, package, settings.server.bin.as_deref())?;
         let built = build::server(&self.cargo, &mut SupervisedCargo::new(self.interrupt), &target, folder)?;
         tell(&built.warnings, shell)?;
-        let environment =
-            environment::of_package(&self.cargo.environment, &self.cargo.program, &target.package, &built.linked);
+        let environment = self.cargo.environment_of(&target.package, &built.linked);
         let cores = Cores::of_this_machine(settings.load.threads);
         let spec = ServerSpec {
             name: target.bin,
@@ -164,8 +152,7 @@ impl<'run> Project<'run> {
     ) -> Result<PreparedBenches> {
         let mut prepared = PreparedBenches { binaries: Vec::new(), listings: Vec::new() };
         for executable in executables {
-            let environment =
-                environment::of_package(&self.cargo.environment, &self.cargo.program, package, &executable.linked);
+            let environment = self.cargo.environment_of(package, &executable.linked);
             let spawner = Box::new(SupervisedBenches::new(self.interrupt.clone()));
             let mut binary = Bench::new(spawner, executable.clone(), root_of(package), environment);
             let (listings, warning) = binary.list(&mut || self.interrupt.check())?;

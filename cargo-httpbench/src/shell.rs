@@ -29,6 +29,7 @@ pub struct Shell {
     format: MessageFormat,
     progress: Option<ProgressBar>,
     reader: Reader,
+    warned: Vec<Warning>,
 }
 
 /// Whether somebody still reads standard output.
@@ -47,7 +48,13 @@ impl Shell {
             Color::Always => anstream::ColorChoice::Always.write_global(),
             Color::Never => anstream::ColorChoice::Never.write_global(),
         }
-        Self { verbosity: options.verbosity, format: options.format, progress: None, reader: Reader::Listening }
+        Self {
+            verbosity: options.verbosity,
+            format: options.format,
+            progress: None,
+            reader: Reader::Listening,
+            warned: Vec::new(),
+        }
     }
 
     /// What standard output carries.
@@ -92,12 +99,17 @@ impl Shell {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Says what deserves a look, though the run goes on; as a JSON line, too.
+    /// Says what deserves a look, though the run goes on; as a JSON line, too. The same is said once.
     ///
     /// # Errors
     ///
     /// As [`Shell::answer`].
     pub fn warning(&mut self, warning: &Warning) -> Result<()> {
+        // The workspace's configuration is read once for each of its packages.
+        if self.warned.contains(warning) {
+            return Ok(());
+        }
+        self.warned.push(warning.clone());
         self.labelled(style::WARNING, "warning", &warning.to_string());
         self.object("warning", &json::warning_object(warning))
     }

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use cargo_httpbench::build::{self, RunFolder};
-use cargo_httpbench::cargo::{Cargo, CargoOptions, PackageChoice, PlainCargo};
+use cargo_httpbench::cargo::{Cargo, CargoOptions, PackageChoice, SupervisedCargo};
 use cargo_httpbench::discover::{ServerTarget, Workspace};
 use cargo_httpbench::environment::{self, Environment};
 use cargo_httpbench::error::{Error, Result};
 use cargo_httpbench::exit_code::ExitCode;
+use cargo_httpbench::interrupt::Interrupt;
 use cargo_httpbench::warning::Warning;
 
 /// The source of a bench target that holds what `httpbench_core::main` puts into an executable, without that dependency.
@@ -88,7 +90,7 @@ fn named(packages: &[&str]) -> CargoOptions {
 }
 
 fn workspace(cargo: &Cargo) -> Result<Workspace> {
-    Workspace::read(cargo, &mut PlainCargo)
+    Workspace::read(cargo, &mut runner())
 }
 
 /// `package::bench` of everything that a run would build, and the server of each.
@@ -120,6 +122,15 @@ fn output(program: &Path) -> String {
 
 fn error(result: Result<Vec<String>>) -> Error {
     result.expect_err("it is refused")
+}
+
+/// Runs cargo as the command does. No signal reaches it.
+fn runner() -> SupervisedCargo<'static> {
+    static DEAF: LazyLock<Interrupt> = LazyLock::new(|| {
+        cargo_httpbench::process::use_executable(env!("CARGO_BIN_EXE_cargo-httpbench"));
+        Interrupt::deaf().expect("a pipe")
+    });
+    SupervisedCargo::new(&DEAF)
 }
 
 #[test]
@@ -230,7 +241,7 @@ fn binary_behind_a_feature_is_refused_before_the_build_and_built_with_it() {
     let cargo = project.cargo("", CargoOptions { features: vec!["x".to_owned()], ..dev() });
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
     assert_eq!(output(&server.path), "with x");
 }
 
@@ -253,9 +264,9 @@ fn feature_of_a_server_in_another_package_is_named_with_that_package() {
     let packages = workspace.benches(&cargo.options, &selected).expect("found");
     let target = workspace.server(&cargo.options, &selected, &packages[0].package, Some("app")).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
     assert_eq!(output(&server.path), "with x");
-    let built = build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect("built");
+    let built = build::benches(&cargo, &mut runner(), &packages[0].benches).expect("built");
     assert_eq!(built.executables.len(), 1);
 }
 
@@ -280,7 +291,7 @@ fn server_is_found_wherever_cargo_puts_it() {
         let (workspace, target) = server_of(&cargo).expect("found");
         assert_eq!(workspace.results(), project.root.join(results));
         let folder = RunFolder::create(&workspace.results()).expect("a folder");
-        let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+        let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
         assert!(server.path.starts_with(project.root.join(results)), "{}", server.path.display());
         assert_eq!(output(&server.path), "shop");
         assert_eq!(server.warnings, [Warning::UnoptimisedServer { bin: "shop".to_owned(), profile: "dev".to_owned() }]);
@@ -301,10 +312,10 @@ fn feature_of_a_dev_dependency_is_not_in_the_measured_server() {
     let cargo = project.cargo("", dev());
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
     let selected = workspace.selected(&cargo.options).expect("selected");
     let packages = workspace.benches(&cargo.options, &selected).expect("found");
-    build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect("built");
+    build::benches(&cargo, &mut runner(), &packages[0].benches).expect("built");
     assert_eq!(output(&server.path), "false");
     assert_eq!(
         output(&server.built),
@@ -325,13 +336,13 @@ fn bench_binary_is_known_by_its_marker_and_a_foreign_one_is_never_taken() {
     let read = workspace(&cargo).expect("read");
     let selected = read.selected(&cargo.options).expect("selected");
     let packages = read.benches(&cargo.options, &selected).expect("found");
-    let built = build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect("built");
+    let built = build::benches(&cargo, &mut runner(), &packages[0].benches).expect("built");
     assert_eq!(built.executables.iter().map(|bench| bench.name.as_str()).collect::<Vec<_>>(), ["http"]);
     assert_eq!(built.warnings, [Warning::ForeignBench { package: "shop".to_owned(), bench: "foreign".to_owned() }]);
 
     let cargo = project.cargo("", CargoOptions { benches: vec!["foreign".to_owned()], ..dev() });
     let packages = read.benches(&cargo.options, &selected).expect("found");
-    let refused = build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect_err("it is foreign");
+    let refused = build::benches(&cargo, &mut runner(), &packages[0].benches).expect_err("it is foreign");
     assert_eq!(refused.exit, ExitCode::Configuration);
 
     let cargo = project.cargo("", CargoOptions { benches: vec!["htpp".to_owned()], ..dev() });
@@ -383,7 +394,7 @@ fn facade_that_re_exports_us_under_another_name_is_found_by_its_dependency() {
     let workspace = workspace(&cargo).expect("read");
     let packages =
         workspace.benches(&cargo.options, &workspace.selected(&cargo.options).expect("selected")).expect("found");
-    let built = build::benches(&cargo, &mut PlainCargo, &packages[0].benches).expect("built");
+    let built = build::benches(&cargo, &mut runner(), &packages[0].benches).expect("built");
     assert_eq!((built.executables.len(), built.warnings), (1, Vec::new()));
 }
 
@@ -400,11 +411,11 @@ fn failures_of_cargo_have_their_own_exit_codes() {
     let cargo = project.cargo("shop", dev());
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    let refused = build::server(&cargo, &mut PlainCargo, &target, &folder).expect_err("it does not compile");
+    let refused = build::server(&cargo, &mut runner(), &target, &folder).expect_err("it does not compile");
     assert_eq!(refused.exit, ExitCode::BuildFailed);
     let mut cargo = cargo;
     cargo.program = "/nowhere/cargo".into();
-    assert_eq!(Workspace::read(&cargo, &mut PlainCargo).expect_err("no cargo").exit, ExitCode::MetadataFailed);
+    assert_eq!(Workspace::read(&cargo, &mut runner()).expect_err("no cargo").exit, ExitCode::MetadataFailed);
 }
 
 #[test]
@@ -427,7 +438,7 @@ fn wrapper_in_the_variable_cargo_is_used_for_every_call() {
     let cargo = Cargo::new(&project.root, cargo.environment, dev());
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    build::server(&cargo, &mut runner(), &target, &folder).expect("built");
     assert_eq!(fs::read_to_string(log).expect("a log"), "metadata\nbuild\n");
 }
 
@@ -446,7 +457,7 @@ fn features_reach_only_the_packages_that_have_them() {
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
     for (package, said) in selected.iter().zip(["true", "two"]) {
         let target = workspace.server(&cargo.options, &selected, package, None).expect("found");
-        let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+        let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
         assert_eq!(output(&server.path), said);
     }
 }
@@ -461,7 +472,7 @@ fn server_that_is_linked_to_the_shared_standard_library_finds_it() {
         let cargo = project.cargo("", CargoOptions { config, ..dev() });
         let (workspace, target) = server_of(&cargo).expect("found");
         let folder = RunFolder::create(&workspace.results()).expect("a folder");
-        let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+        let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
         let environment = cargo.environment_of(&target.package, &server.linked);
         let output = Command::new(&server.path).env_clear().envs(environment.iter()).output().expect("it runs");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "shop\n", "{output:?}");
@@ -540,7 +551,7 @@ fn server_gets_the_environment_that_cargo_run_would_give_it() {
     let cargo = project.cargo("src", CargoOptions { config: config.map(str::to_owned).to_vec(), ..dev() });
     let (workspace, target) = server_of(&cargo).expect("found");
     let folder = RunFolder::create(&workspace.results()).expect("a folder");
-    let server = build::server(&cargo, &mut PlainCargo, &target, &folder).expect("built");
+    let server = build::server(&cargo, &mut runner(), &target, &folder).expect("built");
     let run = |command: &mut Command, environment: &Environment| -> Vec<String> {
         let output =
             command.current_dir(&cargo.current_dir).env_clear().envs(environment.iter()).output().expect("it runs");

@@ -18,7 +18,7 @@ pub struct Bench {
     executable: BenchExecutable,
     package_root: PathBuf,
     environment: Environment,
-    /// `None` after a question without an answer.
+    /// `None` before the first question, and after one that got no answer.
     binary: Option<BenchBinary>,
 }
 
@@ -82,8 +82,8 @@ impl Bench {
                 waiting,
             )?,
         };
-        let answer = question(&mut binary, waiting)?;
-        self.binary = Some(binary);
-        Ok(answer)
+        let answer = question(&mut binary, waiting);
+        self.binary = Some(binary).filter(BenchBinary::is_usable);
+        answer
     }
 }

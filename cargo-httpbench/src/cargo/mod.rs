@@ -1,12 +1,11 @@
 //! How cargo is called: which one, with what the user passed through, and by whom.
 //!
 //! The calls themselves belong to [`crate::discover`] and [`crate::build`]. Whoever owns the children of this process hands in a
-//! [`RunCargo`], so that a signal can end a build like any other child; [`PlainCargo`] serves where nobody does.
+//! [`RunCargo`], so that a signal ends a build like any other child: [`SupervisedCargo`].
 
 mod call;
 mod config_env;
 mod options;
-mod plain;
 mod supervised;
 
 use std::ffi::OsString;
@@ -16,7 +15,6 @@ use cargo_metadata::Package;
 
 pub use call::{CargoCall, CargoOutput, RunCargo, StandardError};
 pub use options::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
-pub use plain::PlainCargo;
 pub use supervised::SupervisedCargo;
 
 use crate::environment::{self, Environment, Linked};
