@@ -8,11 +8,11 @@ use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
 use crate::looking;
-use crate::measure::{self, MeasuredPackage, Progress, Rounds, Selected, Subject, Turn};
+use crate::measure::{Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{LoadAverage, PackageReport, Report, json, render_report};
 use crate::shell::Shell;
-use crate::verdict::Judged;
+use crate::verdict::{Judged, first_exceeded};
 
 /// Does what the command line asks for, and says how it went.
 ///
@@ -124,7 +124,7 @@ fn measure_package(
 ) -> Result<MeasuredPackage> {
     let subject = Subject {
         package: &package.name,
-        server: &package.server.spec,
+        arms: vec![&package.server.spec],
         cores: &package.server.cores,
         benches: &mut package.benches.binaries,
         scenarios: std::mem::take(&mut package.scenarios),
@@ -132,9 +132,22 @@ fn measure_package(
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let rounds = Rounds { count: package.server.layers.settings().rounds, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
-    let measured = measure::measure(subject, rounds, interrupt, &mut |progress| show(&progress, shell));
+    let mut watcher = |progress: Progress<'_>| show(&progress, shell);
+    let measured = measure_one_arm(Campaign::new(subject, rounds, interrupt, &mut watcher), rounds);
     shell.end_progress();
     measured
+}
+
+/// The rounds of the plan, and as many fresh ones for the scenarios whose limits they exceed.
+fn measure_one_arm(mut campaign: Campaign<'_>, rounds: Rounds) -> Result<MeasuredPackage> {
+    campaign.pilot()?;
+    let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();
+    campaign.run(rounds.count, Stage::First, &all)?;
+    let exceeded = |index: &usize| !first_exceeded(&campaign.measured().scenarios[*index]).is_empty();
+    let concerned: Vec<usize> = all.into_iter().filter(exceeded).collect();
+    campaign.run(rounds.count, Stage::Fresh, &concerned)?;
+    campaign.tell_measured()?;
+    Ok(campaign.finish())
 }
 
 /// Draws what goes on. Called between slices only.

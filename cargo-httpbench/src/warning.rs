@@ -73,11 +73,6 @@ pub enum Warning {
         /// What it took instead, over all rounds.
         loaded: Duration,
     },
-    /// A round was torn in two by a suspension and is measured again.
-    Repeated {
-        /// The scenario.
-        scenario: String,
-    },
 }
 
 impl Warning {
@@ -94,7 +89,6 @@ impl Warning {
             Self::ProcessesLeft { .. } => "processes-left",
             Self::TeardownFailed { .. } => "teardown-failed",
             Self::Stretched { .. } => "stretched",
-            Self::Repeated { .. } => "repeated",
         }
     }
 }
@@ -142,9 +136,6 @@ impl fmt::Display for Warning {
                     u64::try_from(loaded.as_millis()).unwrap_or(u64::MAX)
                 ))
             ),
-            Self::Repeated { scenario } => {
-                write!(out, "a round of `{scenario}` was torn in two by a suspension and is measured again")
-            }
         }
     }
 }
@@ -209,11 +200,6 @@ mod tests {
                 Warning::Stretched { scenario: "list".to_owned(), loaded: Duration::from_micros(2_500_900) },
                 "stretched",
                 "`list` is too slow for its `duration`: it is loaded for 2s 500ms instead, the least that a round needs",
-            ),
-            (
-                Warning::Repeated { scenario: "list".to_owned() },
-                "repeated",
-                "a round of `list` was torn in two by a suspension and is measured again",
             ),
         ];
         for (warning, code, text) in cases {

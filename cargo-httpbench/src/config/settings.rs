@@ -1,6 +1,6 @@
 //! What is resolved: every value is there, whoever said it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,8 +68,12 @@ pub struct LoadSettings {
     pub request_timeout: Nanos,
     /// For a connection to be established.
     pub connect_timeout: Nanos,
+    /// Exchanges started per second, in an open loop; `None`: a closed loop.
+    pub arrival_rate: Option<f64>,
     /// Accepted relative changes.
     pub tolerance: BTreeMap<Metric, Ratio>,
+    /// The metrics among them whose tolerance somebody wrote.
+    pub tolerance_written: BTreeSet<Metric>,
     /// Absolute bounds; at most one for each metric.
     pub limits: Vec<Limit>,
 }

@@ -136,7 +136,7 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         connections: scenario.load.connections,
         duration_ns: scenario.load.duration,
         warm_up_ns: scenario.load.warm_up,
-        slices: scenario.scheme.map(|scheme| SlicesObject {
+        slices: scenario.scheme().map(|scheme| SlicesObject {
             per_round: scheme.count,
             length_ns: scheme.length,
             lead_in_ns: scheme.lead_in,
@@ -154,7 +154,12 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         sent_bytes: sum(|round| round.arm().sent_bytes),
         received_bytes: sum(|round| round.arm().received_bytes),
         body_bytes: sum(|round| round.arm().body_bytes),
-        resident_bytes: scenario.rounds.iter().filter_map(|round| round.resident_memory).max(),
+        resident_bytes: scenario
+            .rounds
+            .iter()
+            .filter_map(|round| round.memory.first().copied().flatten())
+            .map(|memory| memory.resident_bytes)
+            .max(),
         first_answer: scenario.rounds.iter().find_map(|round| round.arm().first_answer.as_ref()),
         tolerance: scenario.load.tolerance.iter().map(|(&metric, &ratio)| Tolerance { metric, ratio }).collect(),
         limits: &judged.limits,
