@@ -13,8 +13,9 @@
 //! | [`bench`](mod@bench) | our end of the control channel to a bench binary | what its numbers mean |
 //! | [`prepare`] | built and running parts of a package | measuring them |
 //! | [`measure`] | rounds, their plan, what they saw | the slices, which run in the engine of [`httpbench_core`] |
-//! | [`stats`] | order statistics; no HTTP | everything else |
-//! | [`verdict`] | limits and saturation, from measured values | passing or failing |
+//! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
+//! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
+//! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
 //! | [`gate`], [`exit_code`] | passing or failing | |
 //! | [`report`] | one format, one file | writing it anywhere |
 //! | [`shell`], [`style`] | the terminal; the only writer | |
@@ -28,6 +29,7 @@ pub mod bench;
 pub mod build;
 pub mod cargo;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod discover;
 pub mod environment;

@@ -42,14 +42,6 @@ pub enum Stage {
     Fresh,
 }
 
-/// How a scenario's turn in a round came out.
-enum Turned {
-    /// The servers can serve the next scenario.
-    Alive(Servers),
-    /// One of them cannot.
-    Dead,
-}
-
 impl<'run> Campaign<'run> {
     /// Nothing is started yet. A scenario whose function failed when it was listed has failed already.
     #[must_use]
@@ -149,16 +141,14 @@ impl<'run> Campaign<'run> {
                 Some(servers) => servers,
                 None => self.start_servers()?,
             };
-            if let Turned::Alive(servers) = self.turn(index, servers, &mut turn)? {
-                shared = Some(servers);
-            }
+            shared = self.turn(index, servers, &mut turn)?;
         }
         if let Some(servers) = shared {
             self.stop(servers)?;
         }
         for index in self.shuffled(writing) {
             let servers = self.start_servers()?;
-            if let Turned::Alive(servers) = self.turn(index, servers, &mut turn)? {
+            if let Some(servers) = self.turn(index, servers, &mut turn)? {
                 self.stop(servers)?;
             }
         }
@@ -170,13 +160,13 @@ impl<'run> Campaign<'run> {
         order
     }
 
-    /// One scenario's turn.
+    /// One scenario's turn. Gives the servers back if they can serve the next scenario.
     fn turn(
         &mut self,
         index: usize,
         mut servers: Servers,
         turn: &mut impl FnMut(&mut Self, usize, &mut Servers) -> Result<()>,
-    ) -> Result<Turned> {
+    ) -> Result<Option<Servers>> {
         let (done, total) = self.schedule.steps();
         let left = self.schedule.left();
         (self.watcher)(Progress::Step { scenario: self.measured.scenarios[index].name(), done, total, left })?;
@@ -187,10 +177,18 @@ impl<'run> Campaign<'run> {
         let alive = died.is_none();
         match outcome.and_then(|()| died.map_or(Ok(()), Err)) {
             Ok(()) => {}
-            Err(error) if matches!(error.exit, ExitCode::Signal(_)) => return Err(error),
+            Err(error) if matches!(error.exit, ExitCode::Signal(_)) => {
+                // The signal is what ended the run, whatever the servers' end brings.
+                let _ = self.stop(servers);
+                return Err(error);
+            }
             Err(error) => self.measured.scenarios[index].failure = Some(error),
         }
-        Ok(if alive { Turned::Alive(servers) } else { Turned::Dead })
+        if alive {
+            return Ok(Some(servers));
+        }
+        self.stop(servers)?;
+        Ok(None)
     }
 
     /// Repeats a round that was disturbed from outside. After too many repeats the last one stands; the verdict sees how many

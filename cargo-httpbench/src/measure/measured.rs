@@ -68,6 +68,14 @@ pub struct MeasuredRound {
     pub memory: Vec<Option<Memory>>,
 }
 
+impl MeasuredPackage {
+    /// Whether there is anything to report: a round, or a scenario that failed by itself.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        self.scenarios.iter().any(|scenario| !scenario.rounds.is_empty() || scenario.failure.is_some())
+    }
+}
+
 impl MeasuredScenario {
     /// The scenario's name.
     #[must_use]

@@ -25,13 +25,19 @@ impl Compared {
         }
     }
 
+    /// The metric whose values, tolerance, unit and direction it has.
+    #[must_use]
+    pub const fn metric(self) -> Metric {
+        match self {
+            Self::Metric(metric) => metric,
+            Self::Stalls => Metric::Throughput,
+        }
+    }
+
     /// Which way is better.
     #[must_use]
     pub const fn direction(self) -> Direction {
-        match self {
-            Self::Metric(metric) => metric.direction(),
-            Self::Stalls => Direction::HigherIsBetter,
-        }
+        self.metric().direction()
     }
 }
 

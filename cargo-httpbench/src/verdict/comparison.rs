@@ -155,11 +155,7 @@ fn cell_report(
         Some(outside) => outside,
         None => conclude(evidence, &decision, &fresh, alpha),
     };
-    let metric = match gated.compared {
-        Compared::Metric(metric) => metric,
-        Compared::Stalls => Metric::Throughput,
-    };
-    let value = |arm| median(&values_of(arm, &scenario.rounds, metric));
+    let value = |arm| median(&values_of(arm, &scenario.rounds, gated.compared.metric()));
     let spread = standard_deviation(&evidence.differences);
     CellReport {
         gated: *gated,
@@ -196,8 +192,7 @@ fn beyond_statistics(
         return invalid(Reason::NoValues);
     }
     let cores = package.cores.are_apart().then_some(package.cores.server.len());
-    let of_throughput = matches!(compared, Compared::Stalls | Compared::Metric(Metric::Throughput));
-    if of_throughput && judge_saturation(&scenario.rounds, cores).is_some() {
+    if compared.metric() == Metric::Throughput && judge_saturation(&scenario.rounds, cores).is_some() {
         return invalid(Reason::Saturated);
     }
     let discarded = scenario.discarded.len();
