@@ -19,20 +19,23 @@ impl NullDistribution {
     /// For `n` values without ties.
     #[must_use]
     pub fn without_ties(n: usize) -> Self {
-        Self::of((1..=n).map(|rank| 2 * rank))
+        Self::of(&(1..=n).map(|rank| 2 * rank).collect::<Vec<_>>())
     }
 
     /// For these doubled ranks.
-    fn of(doubled_ranks: impl IntoIterator<Item = usize>) -> Self {
-        // Each rank is positive or not with probability 1/2: a product of n two-point distributions.
-        let mut probability = vec![1.0];
+    fn of(doubled_ranks: &[usize]) -> Self {
+        // Each rank is positive or not with probability 1/2: a product of n two-point distributions. From the highest sum down,
+        // so that no sum is halved after it was added to.
+        let mut probability = vec![0.0; doubled_ranks.iter().sum::<usize>() + 1];
+        probability[0] = 1.0;
+        let mut highest = 0;
         for rank in doubled_ranks {
-            let mut next = vec![0.0; probability.len() + rank];
-            for (sum, chance) in probability.iter().enumerate() {
-                next[sum] += chance / 2.0;
-                next[sum + rank] += chance / 2.0;
+            for sum in (0..=highest).rev() {
+                let half = probability[sum] / 2.0;
+                probability[sum] = half;
+                probability[sum + rank] += half;
             }
-            probability = next;
+            highest += rank;
         }
         let at_most = probability
             .iter()
@@ -72,7 +75,7 @@ pub fn p_greater(values: &[f64], centre: f64) -> Option<f64> {
     let ranks = doubled_ranks(&differences);
     let positive =
         ranks.iter().zip(&differences).filter(|(_, difference)| **difference > 0.0).map(|(rank, _)| rank).sum();
-    Some(NullDistribution::of(ranks.iter().copied()).at_least(positive))
+    Some(NullDistribution::of(&ranks).at_least(positive))
 }
 
 /// One-sided p of the hypothesis that the values lie around something less than `centre`.
