@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::address::{claim, targets};
-use super::failure;
 use super::probe::{Answer, ask};
 use super::sockets::{Listener, held_below, holder, listeners};
+use super::{PortPolicy, failure};
 use crate::config::Ready;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -39,6 +39,7 @@ pub(super) struct Wait<'a> {
     pub(super) child: &'a Child,
     pub(super) stopwatch: Stopwatch<'a>,
     pub(super) asked_port: u16,
+    pub(super) ports: PortPolicy,
     pub(super) ready: &'a Ready,
     pub(super) interrupt: &'a Interrupt,
 }
@@ -148,7 +149,7 @@ impl Wait<'_> {
 
     fn look(&self, survey: &Survey, other_answered: &mut Option<Instant>) -> Result<Look> {
         let ports = survey.ports();
-        if let Some(bound) = ports.get(&self.asked_port) {
+        if let Some(bound) = self.port_of_the_asked()?.and_then(|port| ports.get(&port)) {
             return self.look_at(survey, bound, PATIENCE);
         }
         if ports.is_empty() {
@@ -176,6 +177,20 @@ impl Wait<'_> {
             return Err(self.ambiguous(&ready));
         }
         Ok(Look::Ready(first.clone()))
+    }
+
+    /// Where the server listens if it does so where it was asked to.
+    ///
+    /// A redirected server may be there by accident: its first fixed port becomes that one, be it for metrics. It obeys only
+    /// if it asked for that port itself.
+    fn port_of_the_asked(&self) -> Result<Option<u16>> {
+        match self.ports {
+            PortPolicy::Ask => Ok(Some(self.asked_port)),
+            PortPolicy::Redirect => {
+                let redirected = self.child.redirected()?;
+                Ok(redirected.iter().find(|it| it.from == self.asked_port).map(|it| it.to))
+            }
+        }
     }
 
     /// Probes one port, at the addresses by which it may be reached.

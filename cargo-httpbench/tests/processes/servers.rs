@@ -15,7 +15,7 @@ use cargo_httpbench::warning::Warning;
 use crate::part::shared_listener;
 use crate::{SOON, base_env, details, interrupt, make_stubborn, spec, state_of};
 
-fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let _ = write!(stream, "GET {path} HTTP/1.1\r\n\r\n");
     let mut text = String::new();
