@@ -65,6 +65,7 @@ pub(crate) fn adopt(descriptors: &[RawFd]) -> Vec<OwnedFd> {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::ffi::CStr;
     use std::io::{self, IoSliceMut};
     use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -81,10 +82,12 @@ mod system {
 
     /// Makes this process the one that orphans among its descendants fall to.
     pub(crate) fn become_subreaper() -> io::Result<()> {
-        prctl::set_child_subreaper(true)?;
-        // What `ps` and `top` show, at most 15 bytes. It would be `exe` otherwise.
-        prctl::set_name(c"httpbench-watch")?;
-        Ok(())
+        Ok(prctl::set_child_subreaper(true)?)
+    }
+
+    /// Sets what `ps` and `top` show, of which the kernel keeps 15 bytes. It would be `exe` for a supervisor.
+    pub(crate) fn be_called(name: &CStr) -> io::Result<()> {
+        Ok(prctl::set_name(name)?)
     }
 
     /// The cores that this thread may run on, to be put back later.
@@ -269,6 +272,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
+    use std::ffi::CStr;
     use std::io;
     use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -283,6 +287,11 @@ mod system {
 
     /// Refuses: without a subreaper, a server's orphans could outlive the run.
     pub(crate) fn become_subreaper() -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, ONLY_LINUX))
+    }
+
+    /// Refuses.
+    pub(crate) fn be_called(_: &CStr) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::Unsupported, ONLY_LINUX))
     }
 
@@ -337,6 +346,6 @@ mod system {
 }
 
 pub(crate) use system::{
-    Affinity, BindCall, RECEIVE, answer, become_subreaper, filter_bind, next_bind, read_address, still_waits,
-    take_socket,
+    Affinity, BindCall, RECEIVE, answer, be_called, become_subreaper, filter_bind, next_bind, read_address,
+    still_waits, take_socket,
 };

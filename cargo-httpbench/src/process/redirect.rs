@@ -249,6 +249,8 @@ fn fixed_port(bytes: &[u8]) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::socket::{AddressFamily, SockFlag, socket};
+
     use super::*;
 
     fn version_4(address: [u8; 4], port: u16) -> Vec<u8> {
@@ -260,6 +262,40 @@ mod tests {
         let family = u16::try_from(libc::AF_INET6).unwrap().to_ne_bytes();
         let address: Ipv6Addr = address.parse().unwrap();
         [&family[..], &port.to_be_bytes(), &[0; 4], &address.octets(), &7_u32.to_ne_bytes()].concat()
+    }
+
+    fn stream_socket() -> OwnedFd {
+        socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap()
+    }
+
+    #[test]
+    fn one_port_becomes_one_port_and_a_call_that_comes_again_succeeds_again() {
+        let mut ports = Ports { own: 0, given: HashMap::new() };
+        let asked = "127.0.0.1:3000".parse().unwrap();
+        let (first, second) = (stream_socket(), stream_socket());
+        let redirected = ports.bind(&first, asked).unwrap().expect("it is new");
+        assert_eq!(bound_to(&first), Some(at(asked, redirected.to)));
+        assert_eq!(ports.bind(&first, asked), Ok(None), "as after a signal");
+        assert_eq!(ports.bind(&second, asked), Err(Errno::EADDRINUSE));
+        assert_eq!(ports.bind(&first, at(asked, 3001)), Err(Errno::EINVAL), "bound already");
+        let other = ports.bind(&second, at(asked, 3001)).unwrap().expect("it is new");
+        assert_eq!((other.from, other.to == redirected.to), (3001, false));
+    }
+
+    #[test]
+    fn first_fixed_port_becomes_the_own_one_unless_somebody_was_faster() {
+        let asked = "127.0.0.1:3000".parse().unwrap();
+        let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = holder.local_addr().unwrap().port();
+        let mut ports = Ports { own, given: HashMap::new() };
+        let redirected = ports.bind(&stream_socket(), asked).unwrap().expect("it is new");
+        assert!(![own, 0, 3000].contains(&redirected.to), "{redirected:?}");
+        drop(holder);
+        let mut ports = Ports { own, given: HashMap::new() };
+        assert_eq!(ports.bind(&stream_socket(), asked), Ok(Some(Redirected { from: 3000, to: own })));
+        // Its holder is gone again: it still stands for 3000, so the program's own wish for it goes elsewhere.
+        let wish = ports.bind(&stream_socket(), at(asked, own)).unwrap().expect("it is new");
+        assert_ne!(wish.to, own);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::ended::Ended;
+use super::orphans;
 use super::redirect::Redirected;
 use super::supervisor::{ARGUMENT, FOLDER_ARGUMENT};
 use super::wait::{Woken, readable};
@@ -253,7 +254,7 @@ impl Inner {
             command.arg(FOLDER_ARGUMENT);
         }
         command.stdin(OwnedFd::from(far)).stdout(OwnedFd::from(acknowledge)).stderr(Stdio::null());
-        let process = command.spawn()?;
+        let process = orphans::spawn_supervisor(&mut command)?;
         Ok(Self {
             pid: process.id(),
             process: Mutex::new(process),
@@ -307,7 +308,7 @@ impl Inner {
     }
 
     /// Does what can still be done when somebody killed the supervisor itself: ends the programs that it launched, with their
-    /// process groups, and removes its folder.
+    /// process groups and, if they fall to us, all their descendants, and removes its folder.
     fn clean_up_instead(&mut self) {
         let news = self.news.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (id, spawned) in &news.spawned {
@@ -315,6 +316,7 @@ impl Inner {
                 let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
             }
         }
+        orphans::end();
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
         }
@@ -337,6 +339,9 @@ impl Drop for Inner {
         }
         if matches!(status, Ok(Some(status)) if status.signal().is_some()) {
             self.clean_up_instead();
+        }
+        if matches!(status, Ok(Some(_))) {
+            orphans::forget_supervisor(self.pid);
         }
     }
 }

@@ -25,7 +25,7 @@ use nix::unistd::{Pid, dup2_stdin, dup2_stdout, setsid};
 
 use super::ended::Ended;
 use super::launch::Bind;
-use super::platform::{Affinity, Ignored, become_subreaper, catch};
+use super::platform::{Affinity, Ignored, be_called, become_subreaper, catch};
 use super::probe;
 use super::redirect::{self, Redirection, State};
 use super::tree::descendants;
@@ -124,6 +124,7 @@ impl Watch {
         // Fails only if the process leads a group already; then it has left the terminal's, too.
         let _ = setsid();
         become_subreaper()?;
+        be_called(c"httpbench-watch")?;
         // A supervisor ends when the command does, never by a signal but SIGKILL.
         let caught = [
             Signal::SIGCHLD,

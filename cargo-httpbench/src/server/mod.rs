@@ -204,7 +204,7 @@ impl Server {
         let child = Child::spawn_under(&supervisor, launch, interrupt)?;
         let wait =
             Wait { child: &child, stopwatch, asked_port, ports: spec.ports, ready: &spec.settings.ready, interrupt };
-        let found = wait.until_ready()?;
+        let found = wait.until_ready().map_err(|error| with_ports(error, &child))?;
         let notes = notes(&child, asked_port, found.address.port())?;
         Ok(Self {
             child,
@@ -317,6 +317,15 @@ impl Server {
         }
         Ok(warnings)
     }
+}
+
+/// Tells where a server that did not get ready really is.
+fn with_ports(error: Error, child: &Child) -> Error {
+    let redirected = child.redirected().unwrap_or_default();
+    let lines = redirected.iter().map(|it| Note::Redirected { from: it.from, to: it.to });
+    let refused = child.not_redirected().ok().flatten().map(|why| Note::NotRedirected { why });
+    let lines: Vec<_> = lines.chain(refused).map(|note| note.to_string()).collect();
+    if lines.is_empty() { error } else { error.details("its ports", lines) }
 }
 
 /// What is worth knowing about the ports of a server that is ready.

@@ -262,25 +262,32 @@ impl Wait<'_> {
     }
 
     /// Whoever listens on the asked port without being below the supervisor: a container, a service, another user's process.
-    fn outside_the_tree(&self, seen: &Seen) -> Vec<String> {
+    fn outside_the_tree(&self, seen: &Seen) -> Vec<(SocketAddr, String)> {
         if *seen != Seen::NoListener {
             return Vec::new();
         }
         let all = listeners().unwrap_or_default();
         let own = held_below(self.child.supervisor_pid());
         let there = all.iter().filter(|it| it.address.port() == self.asked_port && !own.contains(&it.inode));
-        there
-            .map(|listener| {
-                format!("{} is listened on by {}, which the server did not start", listener.address, holder(listener))
-            })
-            .collect()
+        there.map(|listener| (listener.address, holder(listener))).collect()
     }
 
     fn too_late(&self, seen: &Seen) -> Error {
         let timeout = humantime::format_duration(self.ready.timeout);
-        let error = Error::new(ExitCode::ServerFailed, format!("`{}` was not ready after {timeout}", self.child.name()))
-            .details("last seen", std::iter::once(seen.to_string()).chain(self.outside_the_tree(seen)))
-            .help(match seen {
+        let strangers = self.outside_the_tree(seen);
+        let told = strangers
+            .iter()
+            .map(|(address, holder)| format!("{address} is listened on by {holder}, which the server did not start"));
+        let error =
+            Error::new(ExitCode::ServerFailed, format!("`{}` was not ready after {timeout}", self.child.name()))
+                .details("last seen", std::iter::once(seen.to_string()).chain(told));
+        if let Some((_, holder)) = strangers.first() {
+            return self.child.explain(error.help(format!(
+                "only what the server starts is measured: let it listen on the port in the environment variable PORT itself, and \
+                 stop {holder}"
+            )));
+        }
+        let error = error.help(match seen {
                 Seen::NoListener => {
                     "let the server listen on the port in the environment variable PORT (or on `{port}` in `server.args`); if it only \
                      needs longer, raise `server.ready.timeout`"

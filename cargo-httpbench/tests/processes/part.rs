@@ -7,15 +7,15 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cargo_httpbench::interrupt::Interrupt;
-use cargo_httpbench::process::redirect_available;
+use cargo_httpbench::process::{adopt_orphans, redirect_available};
 use cargo_httpbench::server::Server;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
 };
-use nix::unistd::setsid;
+use nix::unistd::{getppid, setsid};
 
 use crate::{PART, make_stubborn, redirects, spec, supervise_with_the_real_one, wait_for};
 
@@ -100,6 +100,11 @@ pub(crate) fn play(part: &str) {
         "starts two with one fixed port" => {
             supervise_with_the_real_one();
             println!("answers: {:?}", redirects::answers_of_two());
+        }
+        "a million calls" => {
+            let started = Instant::now();
+            (0..1_000_000).for_each(|_| drop(std::hint::black_box(getppid())));
+            println!("{} ns a call", started.elapsed().as_nanos() / 1_000_000);
         }
         fixed => play_fixed(fixed),
     }
@@ -232,6 +237,7 @@ fn version_6_listener(port: u16) -> TcpListener {
 fn command() {
     supervise_with_the_real_one();
     let interrupt = Interrupt::install().unwrap();
+    adopt_orphans();
     println!("\nsignals are caught");
     let mut spec = spec(&std::env::var("SERVER_PART").unwrap());
     if std::env::var_os("STUBBORN").is_some() {

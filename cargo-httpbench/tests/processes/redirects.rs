@@ -230,3 +230,20 @@ fn program_that_cannot_be_started_under_a_filter_fails_as_ever() {
     assert_eq!(error.exit, ExitCode::ServerFailed);
     assert!(error.cause.as_ref().unwrap().to_string().contains("No such file"), "{}", details(&error));
 }
+
+#[test]
+#[ignore = "a measurement, not a test: run it with --nocapture"]
+fn cost_of_the_filter_for_other_calls() {
+    for _ in 0..5 {
+        for bind in [Bind::AsAsked, Bind::Redirect { port: 0 }] {
+            let mut launch = Launch::new("calls", std::env::current_exe().unwrap(), "/");
+            launch.args = ["--exact", "part", "--nocapture"].map(Into::into).to_vec();
+            launch.env = base_env("a million calls");
+            launch.bind = bind;
+            let child = Child::spawn(launch, &interrupt()).unwrap();
+            child.wait(&interrupt()).unwrap();
+            let text = child.log().text();
+            eprintln!("{bind:?}: {}", text.lines().find(|line| line.contains("ns a call")).unwrap_or(&text));
+        }
+    }
+}

@@ -77,6 +77,20 @@ fn server_that_never_listens_is_given_up_with_advice() {
 }
 
 #[test]
+fn stranger_on_the_port_of_a_server_that_never_listens_is_named() {
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = stranger.local_addr().unwrap();
+    let mut spec = spec("silent");
+    spec.settings.ready.timeout = Duration::from_millis(300);
+    spec.settings.env.insert("PORT".into(), address.port().to_string());
+    let error = refused(&spec);
+    let holder = format!("(pid {})", std::process::id());
+    let line = details(&error).lines().find(|line| line.starts_with(&address.to_string())).unwrap().to_owned();
+    assert!(line.contains(&holder), "{line}");
+    assert!(error.help.unwrap().contains(&holder));
+}
+
+#[test]
 fn wrong_status_and_silence_are_not_ready() {
     let mut spec = spec("unready");
     spec.settings.ready = Ready { path: "/health".into(), status: Some(200), timeout: Duration::from_secs(4) };
