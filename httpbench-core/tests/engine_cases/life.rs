@@ -159,6 +159,24 @@ fn full_backlog_is_a_connect_timeout() {
 }
 
 #[test]
+fn large_body_that_the_server_reads_slowly_is_sent_whole() {
+    let peer = Peer::new(|talk| {
+        // Long enough for the socket's buffers to fill.
+        pause(20);
+        while talk.read_request()? {
+            talk.send(OK)?;
+        }
+        Ok(())
+    });
+    let request = post(&[b'b'; 10 * 1024 * 1024]);
+    let recording = drive(&peer, &request);
+    assert_all_good(&recording.counts);
+    assert_eq!((peer.connections(), peer.requests()), (1, recording.counts.good));
+    assert!(peer.last_request() == request.bytes, "the body arrived as it was");
+    assert_eq!(recording.sent_bytes, request.bytes.len() as u64 * recording.counts.good);
+}
+
+#[test]
 fn early_answer_to_a_large_body_is_heard() {
     // LG-31
     let peer = Peer::new(|talk| {
