@@ -6,9 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::ended::{Ended, Stopped};
-use super::launch::{Input, Launch, Output};
+use super::launch::{Input, Launch, Output, Redirected};
 use super::log::LogTail;
-use super::redirect::Redirected;
 use super::supervision::Supervisor;
 use super::wire::{Ask, Program, Role};
 use crate::error::{Error, Result};

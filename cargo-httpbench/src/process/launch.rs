@@ -85,12 +85,23 @@ pub enum Bind {
     /// addresses, datagrams, Unix sockets, and all connections that the program makes.
     ///
     /// A program that *connects* to its own fixed port finds nobody there, or somebody else. Programs in the tree that are
-    /// setuid or have file capabilities run without them (`no_new_privs`). Sockets bound by io_uring are not seen.
+    /// setuid or have file capabilities run without them (`no_new_privs`), and cannot install a seccomp listener of their own.
+    /// Sockets bound by io_uring are not seen. Where a container forbids pidfd_getfd (Docker's default does), the port is
+    /// changed in the program's memory instead, where a program that reads its own address structure again sees it.
     Redirect {
         /// Where the first fixed port goes, if it is free. Others go to free ports, and so does this one if the program asks for
         /// it by itself when it is taken. 0: the first goes to any free port, too.
         port: u16,
     },
+}
+
+/// A fixed port that a program asked for, and the one that it got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redirected {
+    /// What it asked for.
+    pub from: u16,
+    /// What it got. The same, if it asked for the port that was meant for it.
+    pub to: u16,
 }
 
 impl Launch {

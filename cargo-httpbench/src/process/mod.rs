@@ -13,6 +13,7 @@ mod log;
 mod orphans;
 pub(crate) mod platform;
 mod probe;
+#[cfg_attr(not(target_os = "linux"), path = "redirect/elsewhere.rs")]
 mod redirect;
 pub(crate) mod supervision;
 pub mod supervisor;
@@ -22,10 +23,9 @@ mod wire;
 
 pub use child::Child;
 pub use ended::{Ended, Stopped};
-pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output};
+pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
 pub use log::LogTail;
 pub use orphans::adopt_orphans;
 pub use probe::redirect_available;
-pub use redirect::Redirected;
 pub use supervision::{Supervisor, use_executable};
 pub use wait::Woken;

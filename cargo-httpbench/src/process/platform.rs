@@ -65,8 +65,8 @@ pub(crate) fn adopt(descriptors: &[RawFd]) -> Vec<OwnedFd> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use std::ffi::CStr;
-    use std::io::{self, IoSliceMut};
+    use std::ffi::{CStr, CString};
+    use std::io;
     use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
     use nix::errno::Errno;
@@ -74,7 +74,6 @@ mod system {
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::sys::prctl;
     use nix::sys::socket::MsgFlags;
-    use nix::sys::uio::{RemoteIoVec, process_vm_readv};
     use nix::unistd::Pid;
 
     /// How messages are taken from a socket: without waiting, and so that what they bring is closed in programs started later.
@@ -136,7 +135,7 @@ mod system {
         /// The number of the socket in that thread.
         pub(crate) socket: i32,
         /// Where the address lies in that thread's memory.
-        pub(crate) address: usize,
+        pub(crate) address: u64,
         /// Its length, as the caller says.
         pub(crate) length: usize,
     }
@@ -198,8 +197,7 @@ mod system {
         // The kernel looks at the lower halves of the two that are `int`.
         #[expect(clippy::cast_possible_truncation, reason = "an `int` argument is the lower half of its register")]
         let (socket, length) = (socket as i32, length as u32);
-        let (address, length) = (usize::try_from(address), usize::try_from(length));
-        let (address, length) = (address.map_err(io::Error::other)?, length.map_err(io::Error::other)?);
+        let length = usize::try_from(length).map_err(io::Error::other)?;
         Ok(Some(BindCall { id: call.id, thread: call.pid, socket, address, length }))
     }
 
@@ -230,14 +228,6 @@ mod system {
         }
     }
 
-    /// Reads the address that a caller of `bind` passed, as far as it says that it goes.
-    pub(crate) fn read_address(call: &BindCall, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let length = call.length.min(buffer.len());
-        let thread = Pid::from_raw(call.thread.cast_signed());
-        let there = [RemoteIoVec { base: call.address, len: length }];
-        process_vm_readv(thread, &mut [IoSliceMut::new(&mut buffer[..length])], &there)
-    }
-
     /// A descriptor of our own for a caller's socket: the same open file description, with all its options.
     pub(crate) fn take_socket(call: &BindCall) -> Result<OwnedFd, Errno> {
         let process = match open_process(call.thread, PIDFD_THREAD) {
@@ -254,6 +244,18 @@ mod system {
         // SAFETY: two numbers; the kernel checks them.
         let process = unsafe { libc::syscall(libc::SYS_pidfd_open, id, flags) };
         owned(Errno::result(process)?).map_err(|_| Errno::EBADF)
+    }
+
+    /// What the kernel calls the protocol of a caller's socket, such as `TCP`, `TCPv6` or `UDP`.
+    pub(crate) fn protocol_of(call: &BindCall) -> io::Result<String> {
+        let path = CString::new(format!("/proc/{}/fd/{}", call.thread, call.socket)).map_err(io::Error::other)?;
+        let mut name = [0_u8; 32];
+        // SAFETY: both strings end in a zero byte and live until the call returns; the kernel writes at most `name.len()` bytes.
+        let length = unsafe {
+            libc::getxattr(path.as_ptr(), c"system.sockprotoname".as_ptr(), name.as_mut_ptr().cast(), name.len())
+        };
+        let length = usize::try_from(Errno::result(length)?).map_err(io::Error::other)?;
+        Ok(String::from_utf8_lossy(&name[..length]).trim_end_matches('\0').to_owned())
     }
 
     /// The process that a thread belongs to.
@@ -274,9 +276,7 @@ mod system {
 mod system {
     use std::ffi::CStr;
     use std::io;
-    use std::os::fd::{BorrowedFd, OwnedFd};
 
-    use nix::errno::Errno;
     use nix::sys::socket::MsgFlags;
 
     /// How messages are taken from a socket: without waiting.
@@ -309,43 +309,8 @@ mod system {
             match self {}
         }
     }
-
-    /// Cannot be made here.
-    #[derive(Clone, Copy, Debug)]
-    pub(crate) enum BindCall {}
-
-    /// Refuses.
-    pub(crate) fn filter_bind() -> io::Result<OwnedFd> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "calls of `bind` can be redirected on Linux only"))
-    }
-
-    /// Refuses: there is no such listener.
-    pub(crate) fn next_bind(_: BorrowedFd<'_>) -> io::Result<Option<BindCall>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, ONLY_LINUX))
-    }
-
-    /// Never called, as there is no such call.
-    pub(crate) fn still_waits(_: BorrowedFd<'_>, call: &BindCall) -> bool {
-        match *call {}
-    }
-
-    /// Never called, as there is no such call.
-    pub(crate) fn answer(_: BorrowedFd<'_>, call: &BindCall, _: Option<Result<(), Errno>>) -> io::Result<()> {
-        match *call {}
-    }
-
-    /// Never called, as there is no such call.
-    pub(crate) fn read_address(call: &BindCall, _: &mut [u8]) -> Result<usize, Errno> {
-        match *call {}
-    }
-
-    /// Never called, as there is no such call.
-    pub(crate) fn take_socket(call: &BindCall) -> Result<OwnedFd, Errno> {
-        match *call {}
-    }
 }
 
-pub(crate) use system::{
-    Affinity, BindCall, RECEIVE, answer, be_called, become_subreaper, filter_bind, next_bind, read_address,
-    still_waits, take_socket,
-};
+pub(crate) use system::{Affinity, RECEIVE, be_called, become_subreaper};
+#[cfg(target_os = "linux")]
+pub(crate) use system::{BindCall, answer, filter_bind, next_bind, protocol_of, still_waits, take_socket};

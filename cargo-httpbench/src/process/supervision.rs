@@ -19,8 +19,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::ended::Ended;
+use super::launch::Redirected;
 use super::orphans;
-use super::redirect::Redirected;
 use super::supervisor::{ARGUMENT, FOLDER_ARGUMENT};
 use super::wait::{Woken, readable};
 use super::wire::{Ask, Receiver, Report, send};

@@ -13,9 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ended::Ended;
-use super::launch::Bind;
+use super::launch::{Bind, Redirected};
 use super::platform::{RECEIVE, adopt};
-use super::redirect::Redirected;
 
 /// Descriptors that one message may bring: standard input, output, error, and one more.
 const DESCRIPTORS: usize = 4;

@@ -8,6 +8,7 @@
 
 mod children;
 mod part;
+mod platform;
 mod redirects;
 mod servers;
 mod signals;

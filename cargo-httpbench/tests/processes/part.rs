@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 use cargo_httpbench::interrupt::Interrupt;
 use cargo_httpbench::process::{adopt_orphans, redirect_available};
 use cargo_httpbench::server::Server;
+use nix::libc;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
 };
 use nix::unistd::{getppid, setsid};
 
+use crate::platform::forbid;
 use crate::{PART, make_stubborn, redirects, spec, supervise_with_the_real_one, wait_for};
 
 /// Plays a part until it is over.
@@ -94,6 +96,9 @@ pub(crate) fn play(part: &str) {
         }
         "command" => command(),
         "asks whether binds can be redirected" => {
+            if std::env::var_os("FORBID_FILTERS").is_some() {
+                forbid(libc::SYS_seccomp);
+            }
             supervise_with_the_real_one();
             println!("answer: {:?}", redirect_available());
         }
@@ -101,9 +106,18 @@ pub(crate) fn play(part: &str) {
             supervise_with_the_real_one();
             println!("answers: {:?}", redirects::answers_of_two());
         }
+        "starts two with one fixed port in a container" => {
+            supervise_with_the_real_one();
+            forbid(libc::SYS_pidfd_getfd);
+            println!("answers: {:?} {:?}", redirects::answers_of_two(), redirects::answer_of_workers());
+            println!("port of datagrams: {:?}", redirects::answer_beside_datagrams());
+            println!("available: {:?}", redirect_available());
+        }
         "a million calls" => {
             let started = Instant::now();
-            (0..1_000_000).for_each(|_| drop(std::hint::black_box(getppid())));
+            (0..1_000_000).for_each(|_| {
+                std::hint::black_box(getppid());
+            });
             println!("{} ns a call", started.elapsed().as_nanos() / 1_000_000);
         }
         fixed => play_fixed(fixed),

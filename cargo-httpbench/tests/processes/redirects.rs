@@ -33,6 +33,21 @@ fn redirected(part: &str, fixed: u16, word: &str) -> ServerSpec {
     spec
 }
 
+/// This executable, playing a part.
+fn myself(part: &str) -> Launch {
+    let mut launch = Launch::new("myself", std::env::current_exe().unwrap(), "/");
+    launch.args = ["--exact", "part", "--nocapture"].map(Into::into).to_vec();
+    launch.env = base_env(part);
+    launch
+}
+
+/// What a program says until its end.
+fn said_by(launch: Launch) -> String {
+    let child = Child::spawn(launch, &interrupt()).unwrap();
+    child.wait(&interrupt()).unwrap();
+    child.log().text()
+}
+
 fn start(spec: &ServerSpec) -> Server {
     Server::start(spec, &interrupt()).unwrap()
 }
@@ -82,7 +97,19 @@ fn unprivileged_user_can_redirect_as_well() {
 }
 
 #[test]
+fn container_that_forbids_to_take_sockets_does_not_prevent_redirection() {
+    let text = said_by(myself("starts two with one fixed port in a container"));
+    assert!(text.contains(r#"answers: ["left", "right"] "worker""#), "{text}");
+    assert!(text.contains("port of datagrams: true") && text.contains("available: Ok(())"), "{text}");
+}
+
+#[test]
 fn workers_that_share_a_fixed_port_share_the_other_one() {
+    assert_eq!(answer_of_workers(), "worker");
+}
+
+/// What one of three workers answers, once all listen on the same port.
+pub(crate) fn answer_of_workers() -> String {
     let taken = taken();
     let server = start(&redirected("fixed, by three workers", taken.port, "worker"));
     let addresses = || {
@@ -93,7 +120,7 @@ fn workers_that_share_a_fixed_port_share_the_other_one() {
     wait_for("three workers", || addresses().len() == 3);
     assert_eq!(addresses().into_iter().collect::<HashSet<_>>(), HashSet::from([server.host()]));
     assert_eq!(server.notes().len(), 1, "{:?}", server.notes());
-    assert_eq!(answer(&server), "worker");
+    answer(&server)
 }
 
 #[test]
@@ -147,13 +174,19 @@ fn server_that_obeys_for_one_of_its_ports_is_measured_there() {
 
 #[test]
 fn datagrams_unix_sockets_and_free_ports_are_left_alone() {
-    // A port that nobody holds, or its datagrams could not be had.
+    assert!(answer_beside_datagrams());
     let port = taken().port;
-    let server = start(&redirected("fixed, but datagrams and Unix sockets go first", port, ""));
-    assert_eq!(answer(&server), format!("datagrams on {port}"));
     let free = start(&redirected("other port", port, "free"));
     let [Note::IgnoredPort { bound, .. }] = free.notes() else { panic!("{:?}", free.notes()) };
     assert_eq!((*bound, answer(&free).as_str()), (free.address().port(), "free"));
+}
+
+/// Whether a server's datagrams arrive where it wanted them to, while its connections do not.
+pub(crate) fn answer_beside_datagrams() -> bool {
+    // A port that nobody holds.
+    let port = taken().port;
+    let server = start(&redirected("fixed, but datagrams and Unix sockets go first", port, ""));
+    server.address().port() != port && answer(&server) == format!("datagrams on {port}")
 }
 
 #[test]
@@ -211,14 +244,15 @@ fn redirection_is_available_where_these_tests_run() {
 #[test]
 fn system_that_refuses_the_filter_is_told_with_its_reason() {
     // A process can have one such filter: what runs under one of ours is refused another, as in some sandboxes.
-    let mut launch = Launch::new("asks", std::env::current_exe().unwrap(), "/");
-    launch.args = ["--exact", "part", "--nocapture"].map(Into::into).to_vec();
-    launch.env = base_env("asks whether binds can be redirected");
+    let mut launch = myself("asks whether binds can be redirected");
     launch.bind = Bind::Redirect { port: 0 };
-    let child = Child::spawn(launch, &interrupt()).unwrap();
-    child.wait(&interrupt()).unwrap();
-    let text = child.log().text();
+    let text = said_by(launch);
     assert!(text.contains(r#"answer: Err("a sandbox around this process watches its system calls already"#), "{text}");
+
+    let mut launch = myself("asks whether binds can be redirected");
+    launch.env.insert("FORBID_FILTERS".into(), "1".into());
+    let text = said_by(launch);
+    assert!(text.contains(r#"answer: Err("a sandbox around this process forbids seccomp filters"#), "{text}");
 }
 
 #[test]
@@ -236,13 +270,9 @@ fn program_that_cannot_be_started_under_a_filter_fails_as_ever() {
 fn cost_of_the_filter_for_other_calls() {
     for _ in 0..5 {
         for bind in [Bind::AsAsked, Bind::Redirect { port: 0 }] {
-            let mut launch = Launch::new("calls", std::env::current_exe().unwrap(), "/");
-            launch.args = ["--exact", "part", "--nocapture"].map(Into::into).to_vec();
-            launch.env = base_env("a million calls");
+            let mut launch = myself("a million calls");
             launch.bind = bind;
-            let child = Child::spawn(launch, &interrupt()).unwrap();
-            child.wait(&interrupt()).unwrap();
-            let text = child.log().text();
+            let text = said_by(launch);
             eprintln!("{bind:?}: {}", text.lines().find(|line| line.contains("ns a call")).unwrap_or(&text));
         }
     }
