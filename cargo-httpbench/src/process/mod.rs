@@ -10,7 +10,11 @@ mod child;
 mod ended;
 mod launch;
 mod log;
+mod orphans;
 pub(crate) mod platform;
+mod probe;
+#[cfg_attr(not(target_os = "linux"), path = "redirect/elsewhere.rs")]
+mod redirect;
 pub(crate) mod supervision;
 pub mod supervisor;
 pub(crate) mod tree;
@@ -19,7 +23,9 @@ mod wire;
 
 pub use child::Child;
 pub use ended::{Ended, Stopped};
-pub use launch::{InheritedDescriptor, Input, Launch, Output};
+pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
 pub use log::LogTail;
+pub use orphans::adopt_orphans;
+pub use probe::redirect_available;
 pub use supervision::{Supervisor, use_executable};
 pub use wait::Woken;
