@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cargo_httpbench::build::{self, RunFolder, ServerExecutable};
 use cargo_httpbench::cargo::{Cargo, CargoCall, CargoOptions, RunCargo, SupervisedCargo};
@@ -18,6 +19,8 @@ use cargo_httpbench::revision::{
     Against, Checkout, Counterpart, Git, LockOrigin, NoServer, Revision, RevisionServer, WhichCommit, WorkingTree,
     check_out, resolve,
 };
+
+static COMMITS: AtomicU32 = AtomicU32::new(0);
 
 /// A repository in a folder with a space in its name.
 struct Repository {
@@ -32,9 +35,6 @@ impl Repository {
         let repository = Self::bare_of_files();
         repository.write(files);
         repository.write(&[(".gitignore", "target\n.env\n*.db\n/local\n")]);
-        let lock =
-            Command::new("cargo").args(["generate-lockfile", "--offline", "--quiet"]).current_dir(&repository.root);
-        drop(lock);
         if repository.root.join("Cargo.toml").is_file() {
             let status = Command::new("cargo")
                 .args(["generate-lockfile", "--offline", "--quiet"])
@@ -85,7 +85,9 @@ impl Repository {
 
     fn commit(&self) -> String {
         self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--allow-empty", "--message", "a change"]);
+        // Commits of one second with the same content would be one commit.
+        let message = format!("change {}", COMMITS.fetch_add(1, Ordering::Relaxed));
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", &message]);
         self.head()
     }
 
@@ -326,10 +328,7 @@ fn dirty_tree_is_the_candidate_and_is_left_as_it_is() {
     repository.write(&[("src/main.rs", &prints("edited")), ("src/new.rs", ""), ("staged.txt", "x")]);
     repository.git(&["add", "staged.txt"]);
     // Hooks write where they please.
-    repository.write(&[(
-        ".git/hooks/post-checkout",
-        "#!/bin/sh\ntouch \"$PWD/hook-has-run\" /tmp/hook-has-run-$$\nexit 1\n",
-    )]);
+    repository.write(&[(".git/hooks/post-checkout", "#!/bin/sh\ntouch \"$PWD/hook-has-run\"\nexit 1\n")]);
     let hook = repository.root.join(".git/hooks/post-checkout");
     fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("made executable");
 
@@ -466,6 +465,61 @@ fn revision_that_was_built_before_costs_no_cargo_call() {
     profile.options.profile = "release".to_owned();
     assert!(build(&profile).0 > 0);
     assert_eq!(build(&cargo).0, 0);
+}
+
+#[test]
+fn executable_that_depends_on_more_than_the_commit_is_not_kept() {
+    let elsewhere = Repository::shop("x");
+    elsewhere.write(&[("Cargo.toml", &package("price", "")), ("src/lib.rs", &price(1))]);
+    let outside = format!("[dependencies]\nprice = {{ path = \"{}\" }}\n", elsewhere.root.display());
+    let plain = "fn main() { println!(\"{}\", 1) }";
+    let script = |what: &str| format!("fn main() {{ {what} }}");
+    let writes_beside_sources = script(r#"std::fs::write("made.txt", "1").unwrap();"#);
+    let writes =
+        script(r#"std::fs::write(std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("a"), "1").unwrap();"#);
+    let reads_what_was_built =
+        r#"fn main() { println!("{}", std::fs::read_to_string(concat!(env!("OUT_DIR"), "/a")).unwrap()) }"#;
+    let embeds = r#"fn main() { println!("{}", include_str!(concat!(env!("OUT_DIR"), "/a"))) }"#;
+    let uses = "fn main() { println!(\"{}\", price::price()) }";
+    for (name, more, main, script, is_kept) in [
+        ("path dependency elsewhere", outside.as_str(), uses, "fn main() {}", false),
+        ("assets beside the sources", "", plain, writes_beside_sources.as_str(), false),
+        ("files of the build folder", "", reads_what_was_built, writes.as_str(), false),
+        ("embedded files of the build folder", "", embeds, writes.as_str(), true),
+        ("nothing", "", plain, "fn main() {}", true),
+    ] {
+        let repository =
+            Repository::new(&[("Cargo.toml", &package("shop", more)), ("src/main.rs", main), ("build.rs", script)]);
+        assert_eq!(built(&repository, "HEAD", &repository.cargo()).expect("built").1, "1", "{name}");
+        let kept = fs::read_dir(repository.root.join("target/httpbench/revisions/cache")).map_or(0, Iterator::count);
+        assert_eq!(kept == 1, is_kept, "{name}");
+    }
+}
+
+#[test]
+fn target_directory_may_be_shared_by_repositories() {
+    let (mut one, mut two) = (Repository::with_library(1), Repository::with_library(2));
+    let shared = one.dir.path().canonicalize().expect("it exists").join("shared");
+    for repository in [&mut one, &mut two] {
+        repository.variables.push(("CARGO_TARGET_DIR".to_owned(), shared.clone().into_os_string()));
+    }
+    let results = shared.join("httpbench");
+    for (repository, number) in [(&one, "1"), (&two, "2"), (&one, "1")] {
+        let cargo = repository.cargo();
+        let candidate = Candidate::of(&cargo);
+        let revision = repository.resolve("HEAD", WhichCommit::Exact).expect("resolved");
+        let checkout = check_out(&revision, &results, &repository.caller()).expect("checked out");
+        let _ = fs::remove_dir_all(results.join("revisions/cache"));
+        let server = candidate.revision(&checkout, &cargo, &mut runner()).expect("built");
+        assert_eq!(output(&server.executable.path), number);
+    }
+    // A killed run of one repository is cleaned up by the next run of the other.
+    let tree = results.join("revisions/0000000000000000/target/package/tree");
+    one.git(&["worktree", "add", "--quiet", "--detach", tree.to_str().expect("text")]);
+    assert_eq!(one.records(), 2);
+    let revision = two.resolve("HEAD", WhichCommit::Exact).expect("resolved");
+    let checkout = check_out(&revision, &results, &two.caller()).expect("checked out");
+    assert_eq!((one.records(), two.records(), checkout.root()), (1, 2, tree));
 }
 
 #[test]
@@ -706,20 +760,26 @@ fn worktree_whose_folder_somebody_has_removed_is_no_obstacle() {
 
 #[test]
 fn ignored_files_that_the_worktree_lacks_are_named() {
-    let repository = Repository::shop("x");
+    let repository = Repository::new(&[
+        ("Cargo.toml", &package("shop", "")),
+        ("src/main.rs", ""),
+        ("config/default.toml", ""),
+        ("deep/er/a", ""),
+    ]);
     repository.write(&[
         (".env", "DATABASE_URL=x"),
         ("todo.db", ""),
         ("config/todo.db", ""),
         ("deep/er/todo.db", ""),
         ("local/a", ""),
+        ("local/b.db", ""),
         ("target/CACHEDIR.TAG", ""),
     ]);
     let checkout = repository.check_out("HEAD");
     let missing = checkout.ignored_files_missing_there(&repository.root).expect("listed");
     let names: Vec<&OsStr> =
         missing.iter().map(|path| path.strip_prefix(&repository.root).expect("inside").as_os_str()).collect();
-    assert_eq!(names, [".env", "config/todo.db", "local/", "todo.db"]);
+    assert_eq!(names, [".env", "config/todo.db", "local", "todo.db"]);
 }
 
 /// So that a failing test shows why.

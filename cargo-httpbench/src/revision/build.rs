@@ -184,7 +184,8 @@ impl Checkout {
             .unwrap_or_else(|| folder_of(&package).to_owned());
         let target = ServerTarget { package: package.clone(), bin: candidate.server.bin.clone() };
         let executable = build::server(&there, runner, &target, folder)?;
-        if let Some(key) = key.filter(|_| self.is_self_contained(&executable)) {
+        let may_be_kept = key.is_some() && self.is_self_contained(&executable) && self.is_pristine()?;
+        if let Some(key) = key.filter(|_| may_be_kept) {
             // It is built again where it cannot be kept.
             let record = Record::new(&package, &package_root, lock, &executable.linked);
             let _ = cache.keep(&key, &executable.path, record);

@@ -112,6 +112,18 @@ impl Checkout {
             .help("let `git submodule update --init --recursive` pass in a fresh clone of this repository"))
     }
 
+    /// Whether nothing stands in the worktree but the commit and a lock file: a build script may write assets beside its sources.
+    pub(super) fn is_pristine(&self) -> Result<bool> {
+        let said =
+            self.git.call(&self.root(), ["status", "--porcelain", "-z", "--ignored", "--untracked-files=normal"])?;
+        // Each entry is two letters, a space and a path.
+        let changed = said
+            .paths()
+            .into_iter()
+            .filter_map(|entry| entry.to_str().and_then(|entry| entry.get(3..).map(PathBuf::from)));
+        Ok(said.ended.is_success() && changed.into_iter().all(|path| path.ends_with("Cargo.lock")))
+    }
+
     /// Files and folders at the top of the package and of the repository, and in their `config` folders, that git ignores and that
     /// the worktree does not have: `.env`, a database, built assets. They may be why an old server does not start. At most 20.
     ///
@@ -131,6 +143,9 @@ impl Checkout {
                 }
             }
         }
+        // What is within a folder that is missing as a whole says nothing more.
+        let folders = missing.clone();
+        missing.retain(|path| !path.ancestors().skip(1).any(|above| folders.iter().any(|folder| folder == above)));
         missing.truncate(NAMED);
         Ok(missing)
     }

@@ -119,20 +119,23 @@ fn lock_in(slot: &Path) -> io::Result<File> {
 
 /// Removes a worktree as `git worktree remove --force` would, even where only a part of it is left.
 ///
-/// Git's own record goes first: without it the rest is a folder like any other.
+/// Git's own record goes first: without it the rest is a folder like any other. It is looked for behind the link in the worktree,
+/// because a target directory may be shared by repositories, and among the records of this one, because the worktree may be gone.
 fn remove_worktree(tree: &Path, common: &Path) -> io::Result<()> {
-    let records = common.join("worktrees");
-    for record in fs::read_dir(&records).into_iter().flatten().flatten() {
-        let record = record.path();
+    let linked = fs::read_to_string(tree.join(".git")).ok();
+    let linked =
+        linked.as_deref().and_then(|text| text.strip_prefix("gitdir: ")).map(|path| tree.join(path.trim_end()));
+    let records = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|record| record.path());
+    for record in linked.into_iter().chain(records) {
         let Ok(text) = fs::read_to_string(record.join("gitdir")) else { continue };
         // With `worktree.useRelativePaths` it begins at the record.
         let link = record.join(text.trim_end_matches('\n'));
         if link == tree.join(".git") || is_same(&link, &tree.join(".git")) {
-            fs::remove_dir_all(record)?;
+            fs::remove_dir_all(&record)?;
+            // As git does; it is refused while there are others.
+            let _ = record.parent().map(fs::remove_dir);
         }
     }
-    // As git does; it is refused while there are others.
-    let _ = fs::remove_dir(records);
     match fs::remove_dir_all(tree) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cargo::{Cargo, RunCargo, StandardError};
 use crate::error::Result;
+use crate::exit_code::ExitCode;
 
 /// The files by which a checkout chooses its toolchain, the one that wins first.
 const FILES: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
@@ -40,7 +41,12 @@ fn pin(sysroot: &Path) -> Option<OsString> {
 fn ask(cargo: &Cargo, runner: &mut dyn RunCargo, args: &[&str]) -> Result<Option<String>> {
     let mut call = cargo.call(args.iter().map(Into::into).collect(), StandardError::Capture);
     call.program = cargo.environment.get("RUSTC").map_or("rustc".into(), PathBuf::from);
-    let output = runner.run(&call)?;
+    let output = match runner.run(&call) {
+        Ok(output) => output,
+        Err(error) if matches!(error.exit, ExitCode::Signal(_)) => return Err(error),
+        // If there is none, cargo says so in better words.
+        Err(_) => return Ok(None),
+    };
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
