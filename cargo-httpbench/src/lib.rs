@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`cli`], [`config`] | flags, files, environment → [`config::Settings`] | acting on them |
 //! | [`cargo`], [`discover`], [`build`] | packages, targets, executables | starting them |
+//! | [`revision`] | the server of another git revision: checked out, built, kept | comparing it |
 //! | [`environment`] | what a child process inherits | who the child is |
 //! | [`process`], [`interrupt`] | supervised children, signals | what the children are for |
 //! | [`server`] | the server under test: folder, port, readiness, memory, end | the load on it |
@@ -43,6 +44,7 @@ pub mod nearest;
 pub mod prepare;
 pub mod process;
 pub mod report;
+pub mod revision;
 pub mod run;
 pub mod server;
 pub mod shell;

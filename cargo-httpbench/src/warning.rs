@@ -73,6 +73,27 @@ pub enum Warning {
         /// What it took instead, over all rounds.
         loaded: Duration,
     },
+    /// A git revision has no lock file of its own.
+    RevisionWithoutLock {
+        /// The commit.
+        revision: String,
+        /// Whether the working tree has one, which was taken for both.
+        is_copied: bool,
+    },
+    /// A git revision would choose another toolchain.
+    RevisionsToolchain {
+        /// The commit.
+        revision: String,
+        /// The file that differs.
+        file: PathBuf,
+    },
+    /// A git revision does not know some of the features that were asked for.
+    RevisionWithoutFeatures {
+        /// The commit.
+        revision: String,
+        /// Those that it was built without.
+        features: Vec<String>,
+    },
 }
 
 impl Warning {
@@ -89,6 +110,9 @@ impl Warning {
             Self::ProcessesLeft { .. } => "processes-left",
             Self::TeardownFailed { .. } => "teardown-failed",
             Self::Stretched { .. } => "stretched",
+            Self::RevisionWithoutLock { .. } => "revision-without-lock",
+            Self::RevisionsToolchain { .. } => "revisions-toolchain",
+            Self::RevisionWithoutFeatures { .. } => "revision-without-features",
         }
     }
 }
@@ -136,6 +160,22 @@ impl fmt::Display for Warning {
                     u64::try_from(loaded.as_millis()).unwrap_or(u64::MAX)
                 ))
             ),
+            Self::RevisionWithoutLock { revision, is_copied: true } => write!(
+                out,
+                "`{revision}` has no `Cargo.lock`: it is built with the working tree's, so that dependencies are the same"
+            ),
+            Self::RevisionWithoutLock { revision, is_copied: false } => write!(
+                out,
+                "`{revision}` has no `Cargo.lock`, nor has the working tree: their dependencies may differ; commit one"
+            ),
+            Self::RevisionsToolchain { revision, file } => write!(
+                out,
+                "`{}` of `{revision}` is not the working tree's: both are built with the toolchain in use here",
+                file.display()
+            ),
+            Self::RevisionWithoutFeatures { revision, features } => {
+                write!(out, "`{revision}` is built without features that it does not have: `{}`", features.join("`, `"))
+            }
         }
     }
 }
@@ -200,6 +240,29 @@ mod tests {
                 Warning::Stretched { scenario: "list".to_owned(), loaded: Duration::from_micros(2_500_900) },
                 "stretched",
                 "`list` is too slow for its `duration`: it is loaded for 2s 500ms instead, the least that a round needs",
+            ),
+            (
+                Warning::RevisionWithoutLock { revision: "1a2b".to_owned(), is_copied: true },
+                "revision-without-lock",
+                "`1a2b` has no `Cargo.lock`: it is built with the working tree's, so that dependencies are the same",
+            ),
+            (
+                Warning::RevisionWithoutLock { revision: "1a2b".to_owned(), is_copied: false },
+                "revision-without-lock",
+                "`1a2b` has no `Cargo.lock`, nor has the working tree: their dependencies may differ; commit one",
+            ),
+            (
+                Warning::RevisionsToolchain { revision: "1a2b".to_owned(), file: "rust-toolchain.toml".into() },
+                "revisions-toolchain",
+                "`rust-toolchain.toml` of `1a2b` is not the working tree's: both are built with the toolchain in use here",
+            ),
+            (
+                Warning::RevisionWithoutFeatures {
+                    revision: "1a2b".to_owned(),
+                    features: vec!["x".to_owned(), "y".to_owned()],
+                },
+                "revision-without-features",
+                "`1a2b` is built without features that it does not have: `x`, `y`",
             ),
         ];
         for (warning, code, text) in cases {

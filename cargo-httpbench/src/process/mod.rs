@@ -6,6 +6,7 @@
 //!
 //! Blocking code. Waits end early, with an error, once a signal has come (see [`crate::interrupt`]).
 
+mod capture;
 mod child;
 mod ended;
 mod launch;
@@ -21,6 +22,7 @@ pub(crate) mod tree;
 pub(crate) mod wait;
 mod wire;
 
+pub use capture::{Captured, run_to_end};
 pub use child::Child;
 pub use ended::{Ended, Stopped};
 pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
