@@ -4,6 +4,7 @@
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
 use super::driver::{Failure, Traffic};
+use super::starts::{Late, Scheduled};
 use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
 
 /// See the [module](self).
@@ -17,6 +18,7 @@ pub(super) struct Recorder {
     connect: Option<Box<Histogram>>,
     check_failure: Option<Box<Histogram>>,
     error: Option<Box<Histogram>>,
+    open_loop: Option<Box<OpenLoop>>,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -30,6 +32,14 @@ struct InParts {
     first_byte: Histogram,
 }
 
+/// What is recorded of exchanges that a schedule started.
+#[derive(Debug, Default)]
+struct OpenLoop {
+    response: Histogram,
+    lateness: Histogram,
+    queued: Histogram,
+}
+
 /// What one slice counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
@@ -41,11 +51,17 @@ pub(super) struct Tally {
     pub(super) good: u64,
     /// Exchanges that completed, at whatever time.
     pub(super) completed: u64,
+    /// Starts of a schedule.
+    pub(super) scheduled: u64,
+    /// Those among them that began before `to`.
+    pub(super) begun: u64,
 }
 
 /// A completed exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completed {
+    /// When a schedule said that it should start.
+    pub(super) intended: Option<Nanos>,
     /// The actual send.
     pub(super) sent: Nanos,
     /// The first byte of the final head; `None` where it came with the last byte of the answer.
@@ -59,7 +75,7 @@ pub(super) struct Completed {
 impl Recorder {
     /// Begins a slice whose throughput is counted in the span given.
     pub(super) fn begin_slice(&mut self, from: Nanos, to: Nanos) {
-        self.tally = Tally { from, to, good: 0, completed: 0 };
+        self.tally = Tally { from, to, ..Tally::default() };
     }
 
     /// What the slice counted so far.
@@ -67,10 +83,20 @@ impl Recorder {
         self.tally
     }
 
-    /// An exchange started.
+    /// An exchange started, because it was its connection's turn or because a schedule said so.
     #[inline]
-    pub(super) fn started(&mut self) {
+    pub(super) fn started(&mut self, scheduled: Option<Scheduled>) {
         self.counts.started += 1;
+        if let Some(start) = scheduled {
+            let open_loop = self.open_loop.get_or_insert_default();
+            let times = match start.late {
+                Late::Engine => &mut open_loop.lateness,
+                Late::Connections => &mut open_loop.queued,
+            };
+            times.record(start.taken - start.intended);
+            self.tally.scheduled += 1;
+            self.tally.begun += u64::from(start.taken < self.tally.to);
+        }
     }
 
     /// It ended with the right answer.
@@ -85,6 +111,9 @@ impl Recorder {
                 parts.service.record(end.ended - end.sent);
                 parts.first_byte.record(first_byte - end.sent);
             }
+        }
+        if let Some(intended) = end.intended {
+            self.open_loop.get_or_insert_default().response.record(end.ended - intended);
         }
         self.tally.completed += 1;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
@@ -160,6 +189,11 @@ impl Recorder {
                 into.merge(from);
             }
         }
+        if let Some(open_loop) = &self.open_loop {
+            arm.response.merge(&open_loop.response);
+            arm.lateness.merge(&open_loop.lateness);
+            arm.queued.merge(&open_loop.queued);
+        }
         arm.statuses += self.statuses;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
@@ -183,7 +217,7 @@ mod tests {
     use super::*;
 
     fn end(ended: u64) -> Completed {
-        Completed { sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
+        Completed { intended: None, sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
     }
 
     #[test]
@@ -213,9 +247,27 @@ mod tests {
     }
 
     #[test]
+    fn scheduled_start_is_recorded_with_its_reason_for_being_late() {
+        let mut recorder = Recorder::default();
+        recorder.begin_slice(Nanos(0), Nanos(200));
+        let late = |late, intended, taken| Scheduled { intended: Nanos(intended), taken: Nanos(taken), late };
+        recorder.started(Some(late(Late::Engine, 100, 103)));
+        recorder.good(Completed { intended: Some(Nanos(100)), sent: Nanos(103), ..end(150) });
+        recorder.started(Some(late(Late::Connections, 110, 200)));
+        recorder.good(Completed { intended: Some(Nanos(110)), sent: Nanos(200), ..end(240) });
+        assert_eq!((recorder.tally().scheduled, recorder.tally().begun), (2, 1));
+        let mut arm = ArmRecording::default();
+        recorder.add_as_slices(&mut arm);
+        assert_eq!((arm.lateness.max(), arm.queued.max()), (Some(Nanos(3)), Some(Nanos(90))));
+        assert_eq!((arm.lateness.count(), arm.queued.count()), (1, 1));
+        assert_eq!((arm.service.min(), arm.service.max()), (Some(Nanos(40)), Some(Nanos(47))));
+        assert_eq!((arm.response.min(), arm.response.max()), (Some(Nanos(50)), Some(Nanos(130))));
+    }
+
+    #[test]
     fn warm_up_gives_the_recording_its_counts_and_connections_only() {
         let mut recorder = Recorder::default();
-        recorder.started();
+        recorder.started(None);
         recorder.good(end(1_000));
         recorder.connected(Nanos(5));
         let mut arm = ArmRecording::default();
