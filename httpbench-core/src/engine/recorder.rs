@@ -4,7 +4,7 @@
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
 use super::driver::{Failure, Traffic};
-use super::starts::{Late, Scheduled};
+use super::starts::{Beginning, Late};
 use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
 
 /// See the [module](self).
@@ -60,8 +60,6 @@ pub(super) struct Tally {
 /// A completed exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completed {
-    /// When a schedule said that it should start.
-    pub(super) intended: Option<Nanos>,
     /// The actual send.
     pub(super) sent: Nanos,
     /// The first byte of the final head; `None` where it came with the last byte of the answer.
@@ -85,9 +83,9 @@ impl Recorder {
 
     /// An exchange started, because it was its connection's turn or because a schedule said so.
     #[inline]
-    pub(super) fn started(&mut self, scheduled: Option<Scheduled>) {
+    pub(super) fn started(&mut self, beginning: impl Beginning) {
         self.counts.started += 1;
-        if let Some(start) = scheduled {
+        if let Some(start) = beginning.scheduled() {
             let open_loop = self.open_loop.get_or_insert_default();
             let times = match start.late {
                 Late::Engine => &mut open_loop.lateness,
@@ -101,7 +99,7 @@ impl Recorder {
 
     /// It ended with the right answer.
     #[inline]
-    pub(super) fn good(&mut self, end: Completed) {
+    pub(super) fn good(&mut self, beginning: impl Beginning, end: Completed) {
         self.counts.good += 1;
         self.statuses.add(end.status);
         match end.first_byte {
@@ -112,8 +110,8 @@ impl Recorder {
                 parts.first_byte.record(first_byte - end.sent);
             }
         }
-        if let Some(intended) = end.intended {
-            self.open_loop.get_or_insert_default().response.record(end.ended - intended);
+        if let Some(start) = beginning.scheduled() {
+            self.open_loop.get_or_insert_default().response.record(end.ended - start.intended);
         }
         self.tally.completed += 1;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
@@ -215,16 +213,17 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::starts::Scheduled;
 
     fn end(ended: u64) -> Completed {
-        Completed { intended: None, sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
+        Completed { sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
     }
 
     #[test]
     fn tally_counts_good_ends_from_the_lead_in_up_to_the_end_of_the_slice() {
         let mut recorder = Recorder::default();
         recorder.begin_slice(Nanos(100), Nanos(200));
-        [99, 100, 199, 200].into_iter().for_each(|ended| recorder.good(end(ended)));
+        [99, 100, 199, 200].into_iter().for_each(|ended| recorder.good((), end(ended)));
         recorder.check_failure(end(150), || "wrong".to_owned());
         assert_eq!((recorder.tally().good, recorder.tally().completed), (2, 5));
     }
@@ -232,8 +231,8 @@ mod tests {
     #[test]
     fn answers_in_one_read_and_in_parts_meet_in_the_recording() {
         let mut recorder = Recorder::default();
-        recorder.good(end(1_000));
-        recorder.good(Completed { first_byte: Some(Nanos(10)), ..end(2_000) });
+        recorder.good((), end(1_000));
+        recorder.good((), Completed { first_byte: Some(Nanos(10)), ..end(2_000) });
         let mut arm = ArmRecording::default();
         recorder.add_as_slices(&mut arm);
         assert_eq!(
@@ -251,10 +250,11 @@ mod tests {
         let mut recorder = Recorder::default();
         recorder.begin_slice(Nanos(0), Nanos(200));
         let late = |late, intended, taken| Scheduled { intended: Nanos(intended), taken: Nanos(taken), late };
-        recorder.started(Some(late(Late::Engine, 100, 103)));
-        recorder.good(Completed { intended: Some(Nanos(100)), sent: Nanos(103), ..end(150) });
-        recorder.started(Some(late(Late::Connections, 110, 200)));
-        recorder.good(Completed { intended: Some(Nanos(110)), sent: Nanos(200), ..end(240) });
+        let (first, second) = (late(Late::Engine, 100, 103), late(Late::Connections, 110, 200));
+        recorder.started(first);
+        recorder.good(first, Completed { sent: Nanos(103), ..end(150) });
+        recorder.started(second);
+        recorder.good(second, Completed { sent: Nanos(200), ..end(240) });
         assert_eq!((recorder.tally().scheduled, recorder.tally().begun), (2, 1));
         let mut arm = ArmRecording::default();
         recorder.add_as_slices(&mut arm);
@@ -267,8 +267,8 @@ mod tests {
     #[test]
     fn warm_up_gives_the_recording_its_counts_and_connections_only() {
         let mut recorder = Recorder::default();
-        recorder.started(None);
-        recorder.good(end(1_000));
+        recorder.started(());
+        recorder.good((), end(1_000));
         recorder.connected(Nanos(5));
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);

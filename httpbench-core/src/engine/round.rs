@@ -21,6 +21,9 @@ use super::worker::{Arm, Judging};
 use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, SliceRecording};
 use crate::scenario::WireRequest;
 
+/// The highest arrival rate per second: beyond any engine, and far enough from endless.
+const MOST_ARRIVALS: f64 = 1e7;
+
 /// Executes one round: every arm warmed up, then the slices in their order.
 ///
 /// `requests` holds one request for each arm of the plan. Blocks until the last slice has drained; must not be called
@@ -91,7 +94,7 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
     if let Some(per_second) = load.arrival_rate
-        && !(per_second.is_finite() && per_second > 0.0)
+        && !(per_second > 0.0 && per_second <= MOST_ARRIVALS)
     {
         return wrong(format!("an arrival rate of {per_second} per second"));
     }
@@ -245,7 +248,7 @@ mod tests {
             slices: Vec::new(),
         };
         let mut slices = Recorder::default();
-        slices.started(None);
+        slices.started(());
         let thread = ThreadRecording { arms: vec![(Recorder::default(), slices)], slices: Vec::new() };
         let error = put_together(&plan, vec![thread]).expect_err("one exchange has no end");
         assert!(matches!(error, EngineError::Unbalanced { arm: 0, .. }), "{error}");

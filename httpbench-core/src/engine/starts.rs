@@ -24,13 +24,13 @@ use crate::model::Nanos;
 
 /// What a free connection does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// It starts an exchange, which a schedule asked for or not.
-    Send(Option<Scheduled>),
+pub(super) enum Turn<B> {
+    /// It starts an exchange.
+    Send(B),
     /// It [waits](Starts::wait) for its turn.
     Wait,
     /// It takes a start for which it is too late: an error, without a byte sent.
-    GiveUp(Scheduled),
+    GiveUp(B),
     /// It starts no more in this window.
     Stop,
 }
@@ -44,6 +44,26 @@ pub(super) struct Scheduled {
     pub(super) taken: Nanos,
     /// Why not at once.
     pub(super) late: Late,
+}
+
+/// How an exchange came to begin. A type, so that a closed loop carries nothing along.
+pub(super) trait Beginning: Copy + 'static {
+    /// The start of a schedule, if it was one.
+    fn scheduled(self) -> Option<Scheduled>;
+}
+
+impl Beginning for Scheduled {
+    fn scheduled(self) -> Option<Scheduled> {
+        Some(self)
+    }
+}
+
+/// It was its connection's turn.
+impl Beginning for () {
+    #[inline]
+    fn scheduled(self) -> Option<Scheduled> {
+        None
+    }
 }
 
 /// Whose doing it is that an exchange begins later than intended.
@@ -66,11 +86,14 @@ pub(super) enum AfterRefusal {
 
 /// The starts of one window, as all connections of an arm on one thread share them.
 pub(super) trait Starts: Clone + 'static {
+    /// How its exchanges begin.
+    type Beginning: Beginning;
+
     /// See [`AfterRefusal`].
     const AFTER_REFUSAL: AfterRefusal;
 
     /// What a connection that has been free since `free` does `now`. A start in the answer is taken.
-    fn next(&self, now: Nanos, free: Nanos) -> Turn;
+    fn next(&self, now: Nanos, free: Nanos) -> Turn<Self::Beginning>;
 
     /// Waits in line until there is something else to do than to wait, and answers the time.
     async fn wait(&self) -> Nanos;
@@ -87,12 +110,14 @@ pub(super) struct Unscheduled {
 }
 
 impl Starts for Unscheduled {
+    type Beginning = ();
+
     const AFTER_REFUSAL: AfterRefusal = AfterRefusal::Wait;
 
     #[inline]
-    fn next(&self, now: Nanos, _free: Nanos) -> Turn {
+    fn next(&self, now: Nanos, _free: Nanos) -> Turn<()> {
         match self.pacing.next(now - self.start, 0) {
-            Pace::SendNow { .. } => Turn::Send(None),
+            Pace::SendNow { .. } => Turn::Send(()),
             Pace::Wait { .. } => Turn::Wait,
             Pace::Stop => Turn::Stop,
         }
@@ -141,9 +166,11 @@ impl<P: Pacing> Line<P> {
 }
 
 impl<P: Pacing> Starts for Rc<Line<P>> {
+    type Beginning = Scheduled;
+
     const AFTER_REFUSAL: AfterRefusal = AfterRefusal::GoOn;
 
-    fn next(&self, now: Nanos, free: Nanos) -> Turn {
+    fn next(&self, now: Nanos, free: Nanos) -> Turn<Scheduled> {
         let intended = match self.pace(now) {
             Pace::SendNow { intended } => self.start + intended,
             Pace::Wait { .. } => return Turn::Wait,
@@ -153,7 +180,7 @@ impl<P: Pacing> Starts for Rc<Line<P>> {
         let was_free = free <= intended || self.waiting.get() > 0;
         let late = if was_free { Late::Engine } else { Late::Connections };
         let start = Scheduled { intended, taken: now, late };
-        if now < self.given_up { Turn::Send(Some(start)) } else { Turn::GiveUp(start) }
+        if now < self.given_up { Turn::Send(start) } else { Turn::GiveUp(start) }
     }
 
     async fn wait(&self) -> Nanos {
@@ -197,18 +224,18 @@ mod tests {
     async fn each_start_is_taken_once_and_its_lateness_has_a_reason() {
         let line = line();
         assert_eq!(line.next(Nanos(99), Nanos(0)), Turn::Wait, "not even the first before the window starts");
-        assert_eq!(line.next(Nanos(102), Nanos(0)), Turn::Send(Some(scheduled(100, 102, Late::Engine))));
+        assert_eq!(line.next(Nanos(102), Nanos(0)), Turn::Send(scheduled(100, 102, Late::Engine)));
         assert_eq!(line.next(Nanos(102), Nanos(0)), Turn::Wait);
         // Nobody was free at 110, and at 120 nobody but a connection that is still in line.
-        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(Some(scheduled(110, 123, Late::Connections))));
+        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(scheduled(110, 123, Late::Connections)));
         line.waiting.set(1);
-        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(Some(scheduled(120, 123, Late::Engine))));
+        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(scheduled(120, 123, Late::Engine)));
     }
 
     #[tokio::test]
     async fn due_starts_are_sent_after_the_window_and_given_up_at_last() {
         let line = line();
-        assert_eq!(line.next(Nanos(999), Nanos(999)), Turn::Send(Some(scheduled(100, 999, Late::Connections))));
+        assert_eq!(line.next(Nanos(999), Nanos(999)), Turn::Send(scheduled(100, 999, Late::Connections)));
         for intended in [110, 120, 130, 140] {
             let start = scheduled(intended, 1_000, Late::Connections);
             assert_eq!(line.next(Nanos(1_000), Nanos(1_000)), Turn::GiveUp(start));

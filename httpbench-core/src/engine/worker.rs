@@ -24,7 +24,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::driver::{After, Answer, Body, Connection, Driver, Failure};
 use super::recorder::{Completed, Recorder};
-use super::starts::{AfterRefusal, Scheduled, Starts, Turn};
+use super::starts::{AfterRefusal, Beginning, Starts, Turn};
 use super::timeout::Watch;
 use crate::model::{FirstAnswer, Nanos};
 use crate::scenario::WireRequest;
@@ -136,26 +136,27 @@ pub(super) async fn drive<D: Driver, S: Starts>(
     // Before the window every connection is free.
     let mut free = Nanos::ZERO;
     loop {
-        let scheduled = match starts.next(now, free) {
-            Turn::Send(scheduled) => scheduled,
+        let beginning = match starts.next(now, free) {
+            Turn::Send(beginning) => beginning,
             Turn::Wait => {
                 now = starts.wait().await;
                 continue;
             }
-            Turn::GiveUp(start) => {
+            Turn::GiveUp(beginning) => {
                 let mut recorder = recorder.borrow_mut();
-                recorder.started(Some(start));
-                recorder.error(&Failure::NeverSent(arm.request_timeout.as_duration()), now - start.intended);
+                recorder.started(beginning);
+                let since = beginning.scheduled().map_or(now, |start| start.intended);
+                recorder.error(&Failure::NeverSent(arm.request_timeout.as_duration()), now - since);
                 continue;
             }
             Turn::Stop => break,
         };
-        recorder.borrow_mut().started(scheduled);
-        now = match perform(&mut slot, &arm, &recorder, &starts, now, scheduled).await {
+        recorder.borrow_mut().started(beginning);
+        now = match perform(&mut slot, &arm, &recorder, &starts, now, beginning).await {
             Ok(ended) => ended,
             Err(broken) => {
                 let ended = arm.clock.now();
-                let since = scheduled.map_or(broken.since, |start| start.intended);
+                let since = beginning.scheduled().map_or(broken.since, |start| start.intended);
                 recorder.borrow_mut().error(&broken.failure, ended - since);
                 slot.abandon(&recorder);
                 if broken.phase == Phase::Connecting && S::AFTER_REFUSAL == AfterRefusal::Wait {
@@ -197,7 +198,7 @@ async fn perform<D: Driver, S: Starts>(
     recorder: &RefCell<Recorder>,
     starts: &S,
     now: Nanos,
-    scheduled: Option<Scheduled>,
+    beginning: S::Beginning,
 ) -> Result<Nanos, Broken> {
     let connecting = |since| move |failure| Broken { failure, since, phase: Phase::Connecting };
     let mut sent = now;
@@ -221,8 +222,7 @@ async fn perform<D: Driver, S: Starts>(
         match ended.await {
             Some(Ok(answer)) => {
                 *age = Age::Used;
-                let intended = scheduled.map(|start| start.intended);
-                let ended = finish(connection, arm, recorder, intended, sent, answer);
+                let ended = finish(connection, arm, recorder, beginning, sent, answer);
                 match answer.after {
                     After::Open => {}
                     After::Ended => slot.close(recorder),
@@ -255,12 +255,12 @@ fn finish<D: Driver>(
     connection: &D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
-    intended: Option<Nanos>,
+    beginning: impl Beginning,
     sent: Nanos,
     answer: Answer,
 ) -> Nanos {
     let ended = arm.clock.now();
-    let end = Completed { intended, sent, first_byte: answer.first_byte, ended, status: answer.status };
+    let end = Completed { sent, first_byte: answer.first_byte, ended, status: answer.status };
     let recorder = &mut *recorder.borrow_mut();
     if recorder.wants_first_answer() {
         recorder.first_answer(FirstAnswer {
@@ -271,14 +271,14 @@ fn finish<D: Driver>(
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {
-            recorder.good(end);
+            recorder.good(beginning, end);
         } else {
             recorder.check_failure(end, || judge(arm, answer.status, Body::Whole(&[])).err().unwrap_or_default());
         }
         return ended;
     }
     match judge(arm, answer.status, connection.body()) {
-        Ok(()) => recorder.good(end),
+        Ok(()) => recorder.good(beginning, end),
         Err(text) => recorder.check_failure(end, || text),
     }
     // Searching a body takes time that is not the server's: the next send is not the end of this exchange.

@@ -43,7 +43,7 @@ pub struct Load {
     /// Engine threads, at least 1; never more than connections.
     pub threads: u32,
     /// Starts per second on the engine's schedule, over all connections and threads together; `None` is a closed loop, in
-    /// which each connection sends after its answer. Positive and finite.
+    /// which each connection sends after its answer. Above 0, at most 10 million.
     ///
     /// Start `k` is due at `k / arrival_rate` of the arm's loaded time (the warm-up's apart), whatever the server does. When
     /// no connection is free, its intended start stands, and it is sent as soon as one is.

@@ -15,6 +15,41 @@ pub struct Recording {
     pub engine: EngineUsage,
 }
 
+impl Recording {
+    /// The starts of one arm's slices in an open loop; `None` in a closed one.
+    #[must_use]
+    pub fn arrivals(&self, arm: usize) -> Option<Arrivals> {
+        let slices = || self.slices.iter().filter(|slice| slice.arm == arm);
+        let scheduled = slices().map(|slice| slice.scheduled).sum();
+        (scheduled > 0).then(|| Arrivals { scheduled, begun: slices().map(|slice| slice.begun).sum() })
+    }
+}
+
+/// How many starts of a schedule were asked for, and how many of them really began while it ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// The sum of [`SliceRecording::scheduled`].
+    pub scheduled: u64,
+    /// The sum of [`SliceRecording::begun`].
+    pub begun: u64,
+}
+
+impl Arrivals {
+    /// The share of the asked arrival rate that was reached, from 0 to 1; `None` without starts.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    pub fn reached(self) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.begun as f64 / self.scheduled as f64)
+    }
+}
+
+impl std::ops::AddAssign for Arrivals {
+    fn add_assign(&mut self, other: Self) {
+        self.scheduled += other.scheduled;
+        self.begun += other.begun;
+    }
+}
+
 /// All slices of one arm together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArmRecording {
