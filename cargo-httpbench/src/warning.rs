@@ -6,7 +6,25 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Something odd that was found before measuring.
+/// An arrival rate to be read, to the thousandth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartsPerSecond(u64);
+
+impl From<f64> for StartsPerSecond {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "arrival rates are positive and small")]
+    fn from(per_second: f64) -> Self {
+        Self((per_second * 1e3).round() as u64)
+    }
+}
+
+impl fmt::Display for StartsPerSecond {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:03}", self.0 / 1_000, self.0 % 1_000);
+        out.pad(text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// Something odd that was found before or while measuring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -73,6 +91,15 @@ pub enum Warning {
         /// What it took instead, over all rounds.
         loaded: Duration,
     },
+    /// Fewer exchanges began on schedule than an open loop asked for.
+    ArrivalRateNotReached {
+        /// The scenario.
+        scenario: String,
+        /// Starts per second that were asked for.
+        asked: StartsPerSecond,
+        /// Those that began while the schedule ran.
+        reached: StartsPerSecond,
+    },
     /// A round was torn in two by a suspension and is measured again.
     Repeated {
         /// The scenario.
@@ -94,6 +121,7 @@ impl Warning {
             Self::ProcessesLeft { .. } => "processes-left",
             Self::TeardownFailed { .. } => "teardown-failed",
             Self::Stretched { .. } => "stretched",
+            Self::ArrivalRateNotReached { .. } => "arrival-rate-not-reached",
             Self::Repeated { .. } => "repeated",
         }
     }
@@ -141,6 +169,12 @@ impl fmt::Display for Warning {
                 humantime::format_duration(Duration::from_millis(
                     u64::try_from(loaded.as_millis()).unwrap_or(u64::MAX)
                 ))
+            ),
+            Self::ArrivalRateNotReached { scenario, asked, reached } => write!(
+                out,
+                "`{scenario}` did not reach its arrival rate: {reached} of {asked} starts per second; server, connections or load \
+                 engine cannot keep up, so its response times grow with the duration; ask for more `connections` or for a \
+                 lower `arrival-rate`"
             ),
             Self::Repeated { scenario } => {
                 write!(out, "a round of `{scenario}` was torn in two by a suspension and is measured again")
@@ -209,6 +243,17 @@ mod tests {
                 Warning::Stretched { scenario: "list".to_owned(), loaded: Duration::from_micros(2_500_900) },
                 "stretched",
                 "`list` is too slow for its `duration`: it is loaded for 2s 500ms instead, the least that a round needs",
+            ),
+            (
+                Warning::ArrivalRateNotReached {
+                    scenario: "list".to_owned(),
+                    asked: 100.0.into(),
+                    reached: 19.75.into(),
+                },
+                "arrival-rate-not-reached",
+                "`list` did not reach its arrival rate: 19.75 of 100 starts per second; server, connections or load engine \
+                 cannot keep up, so its response times grow with the duration; ask for more `connections` or for a lower \
+                 `arrival-rate`",
             ),
             (
                 Warning::Repeated { scenario: "list".to_owned() },

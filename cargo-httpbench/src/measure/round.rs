@@ -212,6 +212,9 @@ impl Run<'_> {
     }
 
     fn tell_measured(&mut self, index: usize) -> Result<()> {
+        if let Some(warning) = self.measured.scenarios[index].unreached_arrival_rate() {
+            (self.watcher)(Progress::Warning(warning))?;
+        }
         let scenarios = &self.measured.scenarios;
         let total = scenarios.len();
         let done = scenarios
@@ -291,6 +294,7 @@ impl Run<'_> {
             load: Load {
                 connections: scenario.load.connections,
                 threads: threads.min(scenario.load.connections),
+                arrival_rate: scenario.load.arrival_rate,
                 cores: self.cores.engine.clone(),
                 request_timeout: scenario.load.request_timeout,
                 connect_timeout: scenario.load.connect_timeout,
