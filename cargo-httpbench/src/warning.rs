@@ -6,7 +6,25 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Something odd that was found before measuring.
+/// An arrival rate to be read, to the thousandth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartsPerSecond(u64);
+
+impl From<f64> for StartsPerSecond {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "arrival rates are positive and small")]
+    fn from(per_second: f64) -> Self {
+        Self((per_second * 1e3).round() as u64)
+    }
+}
+
+impl fmt::Display for StartsPerSecond {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{}.{:03}", self.0 / 1_000, self.0 % 1_000);
+        out.pad(text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// Something odd that was found before or while measuring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -94,6 +112,15 @@ pub enum Warning {
         /// Those that it was built without.
         features: Vec<String>,
     },
+    /// Fewer exchanges began on schedule than an open loop asked for.
+    ArrivalRateNotReached {
+        /// The scenario.
+        scenario: String,
+        /// Starts per second that were asked for.
+        asked: StartsPerSecond,
+        /// Those that began while the schedule ran.
+        reached: StartsPerSecond,
+    },
 }
 
 impl Warning {
@@ -113,6 +140,7 @@ impl Warning {
             Self::RevisionWithoutLock { .. } => "revision-without-lock",
             Self::RevisionsToolchain { .. } => "revisions-toolchain",
             Self::RevisionWithoutFeatures { .. } => "revision-without-features",
+            Self::ArrivalRateNotReached { .. } => "arrival-rate-not-reached",
         }
     }
 }
@@ -176,6 +204,12 @@ impl fmt::Display for Warning {
             Self::RevisionWithoutFeatures { revision, features } => {
                 write!(out, "`{revision}` is built without features that it does not have: `{}`", features.join("`, `"))
             }
+            Self::ArrivalRateNotReached { scenario, asked, reached } => write!(
+                out,
+                "`{scenario}` did not reach its arrival rate: {reached} of {asked} starts per second; server, connections or load \
+                 engine cannot keep up, so its response times grow with the duration; ask for more `connections` or for a \
+                 lower `arrival-rate`"
+            ),
         }
     }
 }
@@ -263,6 +297,17 @@ mod tests {
                 },
                 "revision-without-features",
                 "`1a2b` is built without features that it does not have: `x`, `y`",
+            ),
+            (
+                Warning::ArrivalRateNotReached {
+                    scenario: "list".to_owned(),
+                    asked: 100.0.into(),
+                    reached: 19.75.into(),
+                },
+                "arrival-rate-not-reached",
+                "`list` did not reach its arrival rate: 19.75 of 100 starts per second; server, connections or load engine \
+                 cannot keep up, so its response times grow with the duration; ask for more `connections` or for a lower \
+                 `arrival-rate`",
             ),
         ];
         for (warning, code, text) in cases {

@@ -1,7 +1,8 @@
 //! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
 //!
 //! `engine_cost serve` answers 100 bytes to every request, on a port that it prints. `engine_cost load ADDRESS CONNECTIONS
-//! MILLISECONDS` drives that with the engine, on one thread, and prints how many exchanges were good.
+//! MILLISECONDS [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an
+//! arrival rate also how late the engine sent them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use httpbench_core::Check;
 use httpbench_core::engine::run_round;
-use httpbench_core::model::{ArmPlan, Load, Nanos, RoundPlan, SlicePlan};
+use httpbench_core::model::{ArmPlan, Histogram, Load, Nanos, RoundPlan, SlicePlan};
 use httpbench_core::scenario::WireRequest;
 
 type Error = Box<dyn std::error::Error>;
@@ -20,8 +21,11 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let ended = match arguments[..] {
         ["serve"] => serve(),
-        ["load", address, connections, milliseconds] => load(address, connections, milliseconds),
-        _ => Err("expected `serve` or `load ADDRESS CONNECTIONS MILLISECONDS`".into()),
+        ["load", address, connections, milliseconds] => load(address, connections, milliseconds, None),
+        ["load", address, connections, milliseconds, per_second] => {
+            load(address, connections, milliseconds, Some(per_second))
+        }
+        _ => Err("expected `serve` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn load(address: &str, connections: &str, milliseconds: &str) -> Result<(), Error> {
+fn load(address: &str, connections: &str, milliseconds: &str, per_second: Option<&str>) -> Result<(), Error> {
     let address: SocketAddr = address.parse()?;
     let plan = RoundPlan {
         scenario: "engine_cost".to_owned(),
@@ -40,6 +44,7 @@ fn load(address: &str, connections: &str, milliseconds: &str) -> Result<(), Erro
         load: Load {
             connections: connections.parse()?,
             threads: 1,
+            arrival_rate: per_second.map(str::parse).transpose()?,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(10),
             connect_timeout: Nanos::from_secs(10),
@@ -57,6 +62,19 @@ fn load(address: &str, connections: &str, milliseconds: &str) -> Result<(), Erro
     let slice = &recording.slices[0];
     println!("throughput_per_s {:.0}", slice.good as f64 / slice.span.as_secs_f64());
     println!("engine_cpu_ns_per_exchange {}", slice.engine_cpu.0.checked_div(slice.completed).unwrap_or_default());
+    if per_second.is_some() {
+        println!("scheduled {} begun {}", slice.scheduled, slice.begun);
+        for q in [0.5, 0.9, 0.99, 1.0] {
+            let of = |times: &Histogram| times.quantile(q).unwrap_or_default().0 / 1_000;
+            println!(
+                "quantile {q}: lateness_us {} response_us {} service_us {}",
+                of(&arm.lateness),
+                of(&arm.response),
+                of(&arm.service)
+            );
+        }
+        println!("starts that found no connection free {}", arm.queued.count());
+    }
     Ok(())
 }
 

@@ -97,6 +97,7 @@ pub use harness::main;
 /// | `name = "landing-page"` | the last part of the name, instead of the function's |
 /// | `args = [1, 10, 100]` | any [`IntoIterator`] over the parameter's type, which is [`Clone`] and named by [`Display`](std::fmt::Display); evaluated once, at run time |
 /// | `connections = 64` | connections that are open at once, at least 1 |
+/// | `arrival_rate = 2000` | exchanges started per second, over all connections, whatever the server does: an open loop, whose times count from when each exchange should have started; without it each connection sends after its answer |
 /// | `duration = "6s"` | loaded time, over all rounds |
 /// | `warm_up = "300ms"` | loaded time before each round, which is not measured; `"0s"` for none |
 /// | `tolerance(throughput = "3%", …)` | accepted relative changes of `throughput`, `cpu_per_request`, `p50`, `p90`, `p95`, `p99` |

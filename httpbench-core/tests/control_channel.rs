@@ -118,6 +118,7 @@ fn round(scenario: &str) -> Ask {
         load: Load {
             connections: 1,
             threads: 1,
+            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(1),
             connect_timeout: Nanos::from_secs(1),

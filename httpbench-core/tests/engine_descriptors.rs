@@ -21,6 +21,7 @@ fn limit_is_raised_where_the_hard_one_allows_it_and_refused_with_the_number_othe
         load: Load {
             connections: 200,
             threads: 1,
+            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(5),
             connect_timeout: Nanos::from_secs(5),

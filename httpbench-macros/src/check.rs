@@ -14,8 +14,8 @@ use crate::metric::{Comparable, METRICS, Metric};
 use crate::signature::Function;
 use crate::values::{self, Zero};
 
-const OPTIONS: [&str; 9] =
-    ["name", "args", "connections", "duration", "warm_up", "tolerance", "limit", "ignore", "crate"];
+const OPTIONS: [&str; 10] =
+    ["name", "args", "connections", "arrival_rate", "duration", "warm_up", "tolerance", "limit", "ignore", "crate"];
 
 /// What the attribute says.
 #[derive(Default)]
@@ -23,6 +23,7 @@ pub(crate) struct Options {
     pub(crate) name: Option<String>,
     pub(crate) args: Option<Expr>,
     pub(crate) connections: Option<u32>,
+    pub(crate) arrival_rate: Option<f64>,
     pub(crate) duration_ns: Option<u64>,
     pub(crate) warm_up_ns: Option<u64>,
     pub(crate) tolerance: Vec<MetricValue>,
@@ -63,6 +64,10 @@ impl Options {
             "args" => self.args = Some(value(option, "args = [1, 10, 100]")?),
             "connections" => {
                 self.connections = Some(labelled(name, values::count(&value(option, "connections = 64")?))?);
+            }
+            "arrival_rate" => {
+                let value = value(option, "arrival_rate = 2000")?;
+                self.arrival_rate = Some(labelled(name, values::arrival_rate(&value))?);
             }
             "duration" => {
                 let value = value(option, "duration = \"6s\"")?;
@@ -267,7 +272,7 @@ mod tests {
         assert_eq!(nearest("conections", OPTIONS), Some("connections"));
         assert_eq!(nearest("crates", OPTIONS), Some("crate"));
         assert_eq!(nearest("p98", ["p50", "p90", "p95", "p99"]), None, "three are as near");
-        assert_eq!(nearest("arrival_rate", OPTIONS), None);
+        assert_eq!(nearest("users", OPTIONS), None);
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn calls(function: &Function, options: &Options, private: &TokenStream) -> Token
 
 fn static_options(function: &Function, options: &Options, private: &TokenStream) -> TokenStream {
     let connections = option(options.connections.map(Literal::u32_suffixed));
+    let arrival_rate = option(options.arrival_rate.map(Literal::f64_suffixed));
     let duration_ns = option(options.duration_ns.map(Literal::u64_suffixed));
     let warm_up_ns = option(options.warm_up_ns.map(Literal::u64_suffixed));
     let tolerance = options.tolerance.iter().map(|said| pair(said, private));
@@ -85,6 +86,7 @@ fn static_options(function: &Function, options: &Options, private: &TokenStream)
     quote! {
         #private::StaticOptions {
             connections: #connections,
+            arrival_rate: #arrival_rate,
             duration_ns: #duration_ns,
             warm_up_ns: #warm_up_ns,
             tolerance: &[#(#tolerance),*],

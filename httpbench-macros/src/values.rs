@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::num::NonZeroU32;
 
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, Lit, LitStr};
+use syn::{Error, Expr, ExprLit, ExprUnary, Lit, LitStr, UnOp};
 
 use crate::metric::Bound;
 
@@ -21,6 +21,20 @@ pub(crate) fn count(expr: &Expr) -> syn::Result<u32> {
         Some(Lit::Str(text)) => Err(Error::new(text.span(), format!("{accepted}, without quotes"))),
         _ => Err(Error::new(expr.span(), format!("{accepted}; it must be written here as a literal"))),
     }
+}
+
+/// Starts per second. The bound is far beyond any engine, and keeps a slip of the finger from asking for endless load.
+pub(crate) fn arrival_rate(expr: &Expr) -> syn::Result<f64> {
+    let accepted = "takes starts per second, a number above 0 and up to 10000000, such as `2000` or `0.5`";
+    let number = match literal(expr) {
+        Some(Lit::Int(int)) if int.suffix().is_empty() => int.base10_parse::<u32>().ok().map(f64::from),
+        Some(Lit::Float(float)) if matches!(float.suffix(), "" | "f64") => float.base10_parse().ok(),
+        Some(Lit::Str(text)) => return Err(Error::new(text.span(), format!("{accepted}, without quotes"))),
+        Some(_) => None,
+        None if matches!(expr, Expr::Unary(ExprUnary { op: UnOp::Neg(_), .. })) => None,
+        None => return Err(Error::new(expr.span(), format!("{accepted}; it must be written here as a literal"))),
+    };
+    number.filter(|number| *number > 0.0 && *number <= 1e7).ok_or_else(|| Error::new(expr.span(), accepted))
 }
 
 /// A scenario's name.

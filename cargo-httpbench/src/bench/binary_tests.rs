@@ -57,6 +57,7 @@ fn plan() -> RoundPlan {
         load: Load {
             connections: 1,
             threads: 1,
+            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos(1),
             connect_timeout: Nanos(1),

@@ -187,9 +187,14 @@ pub(super) struct SelectionFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(super) struct LoadFlags {
-    /// Connections that are open at once, each sending its next request after the last answer [default: 64]
+    /// Connections that are open at once [default: 64]
     #[arg(short = 'c', long, value_name = "N", value_parser = config::positive)]
     pub(super) connections: Option<u32>,
+
+    /// Requests to start per second over all connections, whatever the server does, such as `2000` or `0.5`; times then count
+    /// from when each should have started [default: none; each connection sends its next request after the last answer]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = config::arrival_rate)]
+    pub(super) arrival_rate: Option<f64>,
 
     /// Threads of the load engine [default: one for each of its cores]
     #[arg(long, value_name = "N", value_parser = config::positive)]

@@ -103,6 +103,7 @@ fn selection(flags: SelectionFlags) -> Selection {
 fn load(flags: &LoadFlags) -> LoadLayer {
     let said = LoadLayer {
         connections: flags.connections,
+        arrival_rate: flags.arrival_rate,
         threads: flags.threads,
         duration: flags.duration,
         warm_up: flags.warm_up,

@@ -97,13 +97,14 @@ fn cargos_flags_are_passed_through() {
 #[test]
 fn load_flags_fill_the_last_layer() {
     let invocation = right(
-        "--connections 1 --threads 2 --duration 3s --warm-up 0s --rounds 5 --slice 60ms --request-timeout 7s \
+        "--connections 1 --arrival-rate 1.5 --threads 2 --duration 3s --warm-up 0s --rounds 5 --slice 60ms --request-timeout 7s \
          --connect-timeout 8s --seed 9",
     );
     assert_eq!(
         invocation.load,
         LoadLayer {
             connections: Some(1),
+            arrival_rate: Some(1.5),
             threads: Some(2),
             duration: Some(Duration::from_secs(3)),
             warm_up: Some(Duration::ZERO),
@@ -147,6 +148,9 @@ fn output_flags_mean_what_they_say() {
 fn wrong_usage_ends_with_two_and_says_what_is_accepted() {
     for (line, said) in [
         ("--connections 0", "`0` is not a whole number from 1"),
+        ("--arrival-rate 0", "`0` is not an arrival rate: write starts per second above 0"),
+        ("--arrival-rate -5", "`-5` is not an arrival rate: write starts per second above 0"),
+        ("--arrival-rate NaN", "`NaN` is not an arrival rate: write starts per second above 0"),
         ("--rounds 0", "`0` is not a whole number from 1"),
         ("--threads x", "`x` is not a whole number from 1"),
         ("--duration 0s", "write a duration above zero, such as `500ms`"),

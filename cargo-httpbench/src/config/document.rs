@@ -19,8 +19,17 @@ use crate::warning::Warning;
 const SECTIONS: [&str; 4] = ["server", "defaults", "tolerance", "limit"];
 const SERVER: [&str; 9] = ["bin", "args", "env", "copy", "setup", "teardown", "working-dir", "ready", "stop-timeout"];
 const READY: [&str; 3] = ["path", "status", "timeout"];
-const DEFAULTS: [&str; 8] =
-    ["connections", "threads", "duration", "warm-up", "rounds", "slice", "request-timeout", "connect-timeout"];
+const DEFAULTS: [&str; 9] = [
+    "connections",
+    "arrival-rate",
+    "threads",
+    "duration",
+    "warm-up",
+    "rounds",
+    "slice",
+    "request-timeout",
+    "connect-timeout",
+];
 
 const TEXT: &str = "a text";
 const TEXTS: &str = "a list of texts";
@@ -149,6 +158,7 @@ impl<'t> Document<'t> {
             let path = format!("defaults.{name}");
             match name {
                 "connections" => load.connections = Some(self.count(&path, value)?),
+                "arrival-rate" => load.arrival_rate = Some(self.arrival_rate(&path, value)?),
                 "threads" => load.threads = Some(self.count(&path, value)?),
                 "rounds" => load.rounds = Some(self.count(&path, value)?),
                 "duration" => load.duration = Some(self.quantity(&path, value, value::duration)?),
@@ -228,6 +238,15 @@ impl<'t> Document<'t> {
             .and_then(|number| u32::try_from(number).ok())
             .filter(|number| *number > 0)
             .ok_or_else(|| self.wrong(path, value, "a whole number of at least 1"))
+    }
+
+    fn arrival_rate(&self, path: &str, value: &Spanned<DeValue<'_>>) -> Result<f64> {
+        let text = match value.get_ref() {
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            _ => return Err(self.wrong(path, value, "a number of starts per second, such as 2000 or 0.5")),
+        };
+        value::arrival_rate(&text).map_err(|error| self.at(value, format!("`{path}`: {error}")))
     }
 
     fn quantity<T>(
@@ -311,6 +330,7 @@ ready = { path = "/health", status = 200, timeout = "30s" }
 stop-timeout = "0s"
 [defaults]
 connections = 8
+arrival-rate = 2000
 threads = 2
 duration = "3s"
 warm-up = "0s"
@@ -342,6 +362,7 @@ peak-memory = "200MB"
             ReadyLayer { path: Some("/health".to_owned()), status: Some(200), timeout: Some(Duration::from_secs(30)) }
         );
         assert_eq!(server.stop_timeout, Some(Duration::ZERO));
+        assert_eq!(layer.load.arrival_rate, Some(2000.0));
         assert_eq!((layer.load.connections, layer.load.threads, layer.load.rounds), (Some(8), Some(2), Some(4)));
         assert_eq!(layer.load.duration, Some(Duration::from_secs(3)));
         assert_eq!(layer.load.warm_up, Some(Duration::ZERO));
@@ -384,6 +405,13 @@ peak-memory = "200MB"
             ("[server.ready]\nstatus = 99", ":2: `server.ready.status` must be an HTTP status from 200 to 599"),
             ("[defaults]\nconnections = 0", ":2: `defaults.connections` must be a whole number of at least 1"),
             ("[defaults]\nconnections = \"64\"", ":2: `defaults.connections` must be a whole number of at least 1"),
+            (
+                "[defaults]\narrival-rate = 0",
+                ":2: `defaults.arrival-rate`: `0` is not an arrival rate: write starts per",
+            ),
+            ("[defaults]\narrival-rate = -2.5", ":2: `defaults.arrival-rate`: `-2.5` is not an arrival rate: write"),
+            ("[defaults]\narrival-rate = nan", ":2: `defaults.arrival-rate`: `nan` is not an arrival rate: write"),
+            ("[defaults]\narrival-rate = \"9\"", ":2: `defaults.arrival-rate` must be a number of starts per second"),
             ("[defaults]\nduration = 6", ":2: `defaults.duration`: `6` is not a duration: write a number and its unit"),
             ("[defaults]\nduration = \"0s\"", ":2: `defaults.duration`: zero is too short"),
             ("[defaults]\nduration = true", ":2: `defaults.duration` must be a text with its unit, not a boolean"),

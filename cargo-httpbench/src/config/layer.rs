@@ -59,10 +59,12 @@ pub struct ReadyLayer {
 }
 
 /// What one file, the environment or the command line says of the load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadLayer {
     /// Connections to an arm, at least 1.
     pub connections: Option<u32>,
+    /// Starts per second over all connections, above 0.
+    pub arrival_rate: Option<f64>,
     /// Engine threads, at least 1.
     pub threads: Option<u32>,
     /// Loaded time for an arm, over all rounds.
@@ -108,6 +110,7 @@ impl LoadLayer {
         duration: Some(Duration::from_millis(1500)),
         warm_up: Some(Duration::from_millis(150)),
         connections: None,
+        arrival_rate: None,
         threads: None,
         slice: None,
         request_timeout: None,
@@ -116,6 +119,7 @@ impl LoadLayer {
 
     const BUILT_IN: Self = Self {
         connections: Some(64),
+        arrival_rate: None,
         threads: None,
         duration: Some(Duration::from_secs(6)),
         warm_up: Some(Duration::from_millis(250)),
@@ -130,6 +134,7 @@ impl LoadLayer {
     pub fn over(self, earlier: Self) -> Self {
         Self {
             connections: self.connections.or(earlier.connections),
+            arrival_rate: self.arrival_rate.or(earlier.arrival_rate),
             threads: self.threads.or(earlier.threads),
             duration: self.duration.or(earlier.duration),
             warm_up: self.warm_up.or(earlier.warm_up),
@@ -143,6 +148,7 @@ impl LoadLayer {
     fn of_attribute(options: &Options) -> Self {
         Self {
             connections: options.connections,
+            arrival_rate: options.arrival_rate,
             duration: options.duration.map(Duration::from),
             warm_up: options.warm_up.map(Duration::from),
             ..Self::default()
@@ -214,13 +220,13 @@ impl Layers {
         bounds.extend(options.limit.iter().map(|limit| (limit.metric, limit.bound)));
         LoadSettings {
             connections: load.connections.expect("the built-in layer says how many connections"),
+            arrival_rate: load.arrival_rate,
             threads: load.threads,
             duration: said(load.duration),
             warm_up: said(load.warm_up),
             slice: load.slice.map(Nanos::from),
             request_timeout: said(load.request_timeout),
             connect_timeout: said(load.connect_timeout),
-            arrival_rate: None,
             tolerance,
             tolerance_written: written.into_keys().collect(),
             limits: bounds.into_iter().map(|(metric, bound)| Limit { metric, bound }).collect(),
@@ -288,6 +294,22 @@ mod tests {
         let load = layers.for_scenario(&options);
         assert_eq!((load.duration, load.warm_up), (Nanos::from_secs(2), Nanos::from_secs(1)));
         assert_eq!(layers.settings().rounds, 7);
+    }
+
+    #[test]
+    fn arrival_rate_has_the_same_precedence_and_none_is_a_closed_loop() {
+        let at = |per_second| LoadLayer { arrival_rate: Some(per_second), ..LoadLayer::default() };
+        let mut layers = Layers::default();
+        let silent = Options::default();
+        let attribute = Options { arrival_rate: Some(3.0), ..Options::default() };
+        assert_eq!(layers.for_scenario(&silent).arrival_rate, None);
+        layers.package.load = at(2.0);
+        assert_eq!(layers.for_scenario(&silent).arrival_rate, Some(2.0));
+        assert_eq!(layers.for_scenario(&attribute).arrival_rate, Some(3.0));
+        layers.environment = at(4.0);
+        assert_eq!(layers.for_scenario(&attribute).arrival_rate, Some(4.0));
+        layers.command_line = at(5.0);
+        assert_eq!(layers.for_scenario(&attribute).arrival_rate, Some(5.0));
     }
 
     #[test]

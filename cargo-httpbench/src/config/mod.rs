@@ -19,6 +19,7 @@
 //!
 //! [defaults]
 //! connections = 64
+//! arrival-rate = 2000            # starts per second; left out: each connection sends after its answer
 //! threads = 1
 //! duration = "6s"
 //! warm-up = "250ms"              # "0s" leaves it out
@@ -50,5 +51,5 @@ mod variables;
 pub use files::{FileLayers, read_files};
 pub use layer::{Layers, LoadLayer, ReadyLayer, ServerLayer, SettingsLayer};
 pub use settings::{LoadSettings, Ready, ServerSettings, Settings};
-pub use value::{ValueError, bound, duration, duration_or_zero, positive, slice};
+pub use value::{ValueError, arrival_rate, bound, duration, duration_or_zero, positive, slice};
 pub use variables::{VARIABLES, is_ours, read_variables};

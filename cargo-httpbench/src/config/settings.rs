@@ -56,6 +56,8 @@ pub struct Ready {
 pub struct LoadSettings {
     /// Connections to an arm.
     pub connections: u32,
+    /// Starts per second over all connections, in an open loop; `None`: a closed loop.
+    pub arrival_rate: Option<f64>,
     /// Engine threads; `None`: one for each engine core.
     pub threads: Option<u32>,
     /// Loaded time for an arm, over all rounds.
@@ -68,8 +70,6 @@ pub struct LoadSettings {
     pub request_timeout: Nanos,
     /// For a connection to be established.
     pub connect_timeout: Nanos,
-    /// Exchanges started per second, in an open loop; `None`: a closed loop.
-    pub arrival_rate: Option<f64>,
     /// Accepted relative changes.
     pub tolerance: BTreeMap<Metric, Ratio>,
     /// The metrics among them whose tolerance somebody wrote.

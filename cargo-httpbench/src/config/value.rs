@@ -70,6 +70,23 @@ pub fn positive(text: &str) -> Result<u32, ValueError> {
         .ok_or_else(|| ValueError(format!("`{text}` is not a whole number from 1 to {}", u32::MAX)))
 }
 
+/// The highest arrival rate: beyond any load engine.
+const MOST_ARRIVALS: f64 = 1e7;
+
+/// Reads an arrival rate in starts per second, such as `2000` or `0.5`.
+///
+/// # Errors
+///
+/// When the text is no plain number above 0 and up to 10 million.
+pub fn arrival_rate(text: &str) -> Result<f64, ValueError> {
+    decimal(text.trim()).filter(|per_second| *per_second > 0.0 && *per_second <= MOST_ARRIVALS).ok_or_else(|| {
+        ValueError(format!(
+            "`{text}` is not an arrival rate: write starts per second above 0 and up to {MOST_ARRIVALS}, such as `2000` or \
+             `0.5`"
+        ))
+    })
+}
+
 /// Reads an absolute bound in the form that its metric's unit has, into that base unit.
 ///
 /// Throughput is written `1000/s`, times as durations, shares as percentages up to `100%`, memory as `200MB` (or `MiB`).
@@ -155,6 +172,16 @@ mod tests {
         assert_eq!(positive("64"), Ok(64));
         for text in ["0", "-1", "1.5", "", "many", "4294967296"] {
             assert!(positive(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arrival_rates_are_plain_numbers_above_zero() {
+        assert_eq!(arrival_rate("2_000"), Ok(2_000.0));
+        assert_eq!(arrival_rate("0.5"), Ok(0.5));
+        for text in ["0", "0.0", "-1", "NaN", "inf", "1e3", "", "100/s", "10000001"] {
+            let error = arrival_rate(text).expect_err(text).to_string();
+            assert!(error.contains("above 0 and up to 10000000, such as `2000`"), "{error}");
         }
     }
 

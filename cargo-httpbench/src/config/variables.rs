@@ -10,8 +10,9 @@ use crate::nearest::nearest;
 use crate::warning::Warning;
 
 /// Every variable that the command reads.
-pub const VARIABLES: [&str; 8] = [
+pub const VARIABLES: [&str; 9] = [
     "HTTPBENCH_CONNECTIONS",
+    "HTTPBENCH_ARRIVAL_RATE",
     "HTTPBENCH_THREADS",
     "HTTPBENCH_DURATION",
     "HTTPBENCH_WARM_UP",
@@ -50,6 +51,7 @@ pub fn read_variables(inherited: &Environment) -> Result<(LoadLayer, Vec<Warning
         };
         match name {
             "HTTPBENCH_CONNECTIONS" => layer.connections = Some(value::positive(&value).map_err(wrong)?),
+            "HTTPBENCH_ARRIVAL_RATE" => layer.arrival_rate = Some(value::arrival_rate(&value).map_err(wrong)?),
             "HTTPBENCH_THREADS" => layer.threads = Some(value::positive(&value).map_err(wrong)?),
             "HTTPBENCH_DURATION" => layer.duration = Some(value::duration(&value).map_err(wrong)?),
             "HTTPBENCH_WARM_UP" => layer.warm_up = Some(value::duration_or_zero(&value).map_err(wrong)?),
@@ -85,6 +87,7 @@ mod tests {
     fn every_variable_lands_in_its_own_field() {
         let (layer, warnings) = read(&[
             ("HTTPBENCH_CONNECTIONS", "1"),
+            ("HTTPBENCH_ARRIVAL_RATE", "1.5"),
             ("HTTPBENCH_THREADS", "2"),
             ("HTTPBENCH_DURATION", "3s"),
             ("HTTPBENCH_WARM_UP", "0s"),
@@ -98,6 +101,7 @@ mod tests {
             layer,
             LoadLayer {
                 connections: Some(1),
+                arrival_rate: Some(1.5),
                 threads: Some(2),
                 duration: Some(Duration::from_secs(3)),
                 warm_up: Some(Duration::ZERO),

@@ -120,6 +120,9 @@ impl<'run> Campaign<'run> {
     pub fn tell_measured(&mut self) -> Result<()> {
         let total = self.measured.scenarios.len();
         for (index, scenario) in self.measured.scenarios.iter().enumerate() {
+            if let Some(warning) = scenario.unreached_arrival_rate() {
+                (self.watcher)(Progress::Warning(warning))?;
+            }
             (self.watcher)(Progress::Measured { scenario: scenario.name(), done: index + 1, total })?;
         }
         Ok(())
@@ -264,6 +267,7 @@ impl<'run> Campaign<'run> {
             load: Load {
                 connections: scenario.load.connections,
                 threads: threads.min(scenario.load.connections),
+                arrival_rate: scenario.load.arrival_rate,
                 cores: cores.clone(),
                 request_timeout: scenario.load.request_timeout,
                 connect_timeout: scenario.load.connect_timeout,

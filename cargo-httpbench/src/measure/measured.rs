@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use httpbench_core::model::{
-    ArmRecording, Counts, EngineUsage, Histogram, Metric, Nanos, Recording, ScenarioListing, StatusClasses,
+    ArmRecording, Arrivals, Counts, EngineUsage, Histogram, Metric, Nanos, Recording, ScenarioListing, StatusClasses,
 };
 
 use super::Cores;
@@ -13,6 +13,10 @@ use super::subject::CANDIDATE;
 use crate::config::LoadSettings;
 use crate::error::Error;
 use crate::server::Memory;
+use crate::warning::Warning;
+
+/// An arrival rate counts as reached from this share of what was asked for: a start or two at a slice's edge may be late.
+const ARRIVALS_REACHED: f64 = 0.99;
 
 /// Everything measured of one package.
 #[derive(Debug)]
@@ -119,6 +123,26 @@ impl MeasuredScenario {
         self.pilot.as_ref().map(|pilot| pilot.scheme)
     }
 
+    /// The arrival rate of an open loop that was really reached, in starts per second over the loaded time.
+    #[must_use]
+    pub fn arrival_rate_reached(&self) -> Option<f64> {
+        let mut arrivals = Arrivals::default();
+        self.rounds.iter().filter_map(MeasuredRound::arrivals).for_each(|round| arrivals += round);
+        Some(self.load.arrival_rate? * arrivals.reached()?)
+    }
+
+    /// The warning if that is less than was asked for.
+    #[must_use]
+    pub fn unreached_arrival_rate(&self) -> Option<Warning> {
+        let (asked, reached) = (self.load.arrival_rate?, self.arrival_rate_reached()?);
+        let scenario = self.name().to_owned();
+        (reached < asked * ARRIVALS_REACHED).then(|| Warning::ArrivalRateNotReached {
+            scenario,
+            asked: asked.into(),
+            reached: reached.into(),
+        })
+    }
+
     fn all_rounds(&self) -> impl Iterator<Item = &MeasuredRound> {
         self.rounds.iter().chain(&self.confirmation)
     }
@@ -153,8 +177,21 @@ impl MeasuredRound {
         self.value_of(CANDIDATE, metric)
     }
 
+    /// The candidate's starts of an open loop; `None` in a closed one.
+    #[must_use]
+    pub fn arrivals(&self) -> Option<Arrivals> {
+        self.recording.arrivals(CANDIDATE)
+    }
+
+    /// The times that an arm's quantiles are of: response times in an open loop, service times in a closed one.
+    fn times_of(&self, arm: usize) -> Option<&Histogram> {
+        let recorded = self.recording.arms.get(arm)?;
+        Some(if self.recording.arrivals(arm).is_some() { &recorded.response } else { &recorded.service })
+    }
+
     /// An arm's value of a metric in its base unit; `None` where nothing was seen.
     ///
+    /// Quantiles are those of the response time in an open loop, and of the service time in a closed one.
     /// Throughput is the sum of the slices' completions over the sum of their spans, so that a stall in one slice counts in
     /// full. CPU time is divided by all exchanges that completed in the same time, lead-in and drain included.
     #[must_use]
@@ -178,7 +215,7 @@ impl MeasuredRound {
                 let counts = &recorded.counts;
                 (counts.started > 0).then(|| counts.failed() as f64 / counts.started as f64)
             }
-            quantile => recorded.service.quantile(quantile.quantile()?).map(|time| time.0 as f64),
+            quantile => self.times_of(arm)?.quantile(quantile.quantile()?).map(|time| time.0 as f64),
         }
     }
 
@@ -204,5 +241,39 @@ impl MeasuredRound {
         let cpu = slices.iter().map(|slice| slice.cpu.get(slice.arm).copied().flatten()).sum::<Option<Nanos>>()?;
         let wall: Nanos = slices.iter().map(|slice| slice.wall).sum();
         (wall > Nanos::ZERO).then(|| cpu.as_secs_f64() / wall.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::sample::{open_round, round, scenario};
+
+    #[test]
+    fn quantiles_are_response_times_in_an_open_loop_only() {
+        let (service, wait) = (Nanos::from_millis(1), Nanos::from_millis(9));
+        let near = |value: Option<f64>, millis: f64| value.is_some_and(|value| (value / 1e6 - millis).abs() < 0.02);
+        assert!(near(round(100, service).value(Metric::P50), 1.0));
+        assert!(near(open_round(100, service, wait, 100).value(Metric::P50), 10.0));
+        assert!(near(open_round(100, service, wait, 100).value(Metric::P99), 10.0));
+    }
+
+    #[test]
+    fn arrival_rate_below_99_percent_of_the_asked_one_is_warned_of() {
+        let of = |begun: [u64; 2]| {
+            let rounds = begun.map(|begun| open_round(100, Nanos::from_millis(1), Nanos(1), begun)).to_vec();
+            let mut scenario = scenario("list", &[], rounds);
+            scenario.load.arrival_rate = Some(200.0);
+            scenario
+        };
+        assert_eq!(of([100, 98]).unreached_arrival_rate(), None);
+        let short = of([20, 30]);
+        assert_eq!(short.arrival_rate_reached(), Some(50.0));
+        let warning = short.unreached_arrival_rate().expect("a quarter is not all");
+        assert_eq!(
+            warning,
+            Warning::ArrivalRateNotReached { scenario: "list".to_owned(), asked: 200.0.into(), reached: 50.0.into() }
+        );
+        assert_eq!(scenario("list", &[], vec![round(9, Nanos(5))]).arrival_rate_reached(), None);
     }
 }

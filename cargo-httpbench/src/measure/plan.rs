@@ -10,6 +10,9 @@ const SHORTEST_SLICE: Nanos = Nanos::from_millis(50);
 /// A slice holds at least this many median service times of a connection.
 const EXCHANGES_IN_A_SLICE: u64 = 4;
 
+/// In an open loop, also this many gaps between two starts: with fewer, a start more or less would weigh.
+const STARTS_IN_A_SLICE: f64 = 10.0;
+
 /// Slices of a round: at least two, so that a round has an inner spread, and at most 16, beyond which the recorded
 /// spread of a round's value did not shrink any more.
 const FEWEST_SLICES: u64 = 2;
@@ -38,7 +41,8 @@ impl SliceScheme {
     #[must_use]
     pub fn new(load: &LoadSettings, rounds: u32, p50: Option<Nanos>) -> Self {
         let p50 = p50.unwrap_or(Nanos::ZERO);
-        let shortest = load.slice.unwrap_or_else(|| SHORTEST_SLICE.max(p50 * EXCHANGES_IN_A_SLICE));
+        let starts = load.arrival_rate.map_or(Nanos::ZERO, starts_time);
+        let shortest = load.slice.unwrap_or_else(|| SHORTEST_SLICE.max(p50 * EXCHANGES_IN_A_SLICE).max(starts));
         let share = load.duration / u64::from(rounds.max(1));
         let fitting = share.0 / shortest.0.max(1);
         let count = match load.slice {
@@ -79,6 +83,11 @@ impl SliceScheme {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates after 584 years")]
+fn starts_time(per_second: f64) -> Nanos {
+    Nanos((STARTS_IN_A_SLICE / per_second * 1e9) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
@@ -88,13 +97,13 @@ mod tests {
     fn load(duration: Nanos, slice: Option<Nanos>) -> LoadSettings {
         LoadSettings {
             connections: 64,
+            arrival_rate: None,
             threads: None,
             duration,
             warm_up: Nanos::ZERO,
             slice,
             request_timeout: Nanos::from_secs(10),
             connect_timeout: Nanos::from_secs(3),
-            arrival_rate: None,
             tolerance: BTreeMap::new(),
             tolerance_written: BTreeSet::new(),
             limits: Vec::new(),
@@ -122,6 +131,17 @@ mod tests {
         let scheme = SliceScheme::new(&load(Nanos::from_secs(1), None), 5, Some(Nanos::from_millis(100)));
         assert_eq!((scheme.count, scheme.length), (2, Nanos::from_millis(400)));
         assert!(scheme.stretched);
+    }
+
+    #[test]
+    fn rare_starts_make_longer_slices() {
+        let open = |per_second| LoadSettings { arrival_rate: Some(per_second), ..load(Nanos::from_secs(6), None) };
+        let scheme = SliceScheme::new(&open(20.0), 5, Some(Nanos::from_millis(1)));
+        assert_eq!((scheme.count, scheme.length), (2, Nanos::from_millis(600)), "500 ms hold ten starts");
+        let scheme = SliceScheme::new(&open(2_000.0), 5, Some(Nanos::from_millis(1)));
+        assert_eq!((scheme.count, scheme.length), (16, Nanos::from_millis(75)));
+        let scheme = SliceScheme::new(&open(1.0), 5, Some(Nanos::from_millis(1)));
+        assert_eq!((scheme.count, scheme.length, scheme.stretched), (2, Nanos::from_secs(10), true));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) fn round(good: u64, service: Nanos) -> MeasuredRound {
         good,
         span: wall,
         completed: good,
+        scheduled: 0,
+        begun: 0,
         wall,
         cpu: vec![Some(Nanos::from_micros(10) * good)],
         engine_cpu: Nanos::from_millis(500),
@@ -35,6 +37,17 @@ pub(crate) fn round(good: u64, service: Nanos) -> MeasuredRound {
         },
         memory: vec![Some(Memory { resident_bytes: 12_000_000, peak_bytes: 14_200_000, shared_bytes: 0 })],
     }
+}
+
+/// A round of an open loop, in which every good exchange was answered `wait` after it should have been sent, on top of its
+/// service time, and `begun` of them began in time.
+pub(crate) fn open_round(good: u64, service: Nanos, wait: Nanos, begun: u64) -> MeasuredRound {
+    let mut round = round(good, service);
+    let arm = &mut round.recording.arms[0];
+    (0..good).for_each(|_| arm.response.record(service + wait));
+    (0..good).for_each(|_| arm.queued.record(wait));
+    (round.recording.slices[0].scheduled, round.recording.slices[0].begun) = (good, begun);
+    round
 }
 
 /// A round in which `failed` of `started` exchanges were answered with status 404.
@@ -51,6 +64,7 @@ pub(crate) fn failing_round(started: u64, failed: u64) -> MeasuredRound {
 pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<MeasuredRound>) -> MeasuredScenario {
     let load = LoadSettings {
         connections: 64,
+        arrival_rate: None,
         threads: None,
         duration: Nanos::from_secs(6),
         warm_up: Nanos::from_millis(250),
@@ -67,7 +81,6 @@ pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<Measure
         .map(|(metric, ratio)| (metric, Ratio(ratio)))
         .collect(),
         tolerance_written: BTreeSet::new(),
-        arrival_rate: None,
         limits: limits.iter().map(|&(metric, bound)| Limit { metric, bound }).collect(),
     };
     MeasuredScenario {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::error::Error as _;
 
 use httpbench_core::model::{
-    Counts, Direction, FirstAnswer, Histogram, Metric, Nanos, ScenarioListing, StatusClasses, Tolerance, Trace, Unit,
+    ArmRecording, Counts, Direction, FirstAnswer, Histogram, Metric, Nanos, ScenarioListing, StatusClasses, Tolerance,
+    Trace, Unit,
 };
 use serde::Serialize;
 
@@ -32,6 +33,8 @@ pub struct ScenarioObject<'run> {
     method: Option<&'run str>,
     target: Option<&'run str>,
     connections: u32,
+    arrival_rate: Option<f64>,
+    arrival_rate_reached: Option<f64>,
     duration_ns: Nanos,
     warm_up_ns: Nanos,
     slices: Option<SlicesObject>,
@@ -42,6 +45,9 @@ pub struct ScenarioObject<'run> {
     warm_up_exchanges: Counts,
     statuses: StatusClasses,
     service: TimesObject,
+    response: Option<TimesObject>,
+    lateness: Option<TimesObject>,
+    queued: Option<TimesObject>,
     first_byte: TimesObject,
     connect: TimesObject,
     connections_opened: u64,
@@ -192,6 +198,8 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
     let scenario = judged.scenario;
     let request = scenario.listing.request.as_ref().ok();
     let sum = |of: fn(&MeasuredRound) -> u64| scenario.rounds.iter().map(of).sum();
+    let open_loop_times =
+        |of: fn(&ArmRecording) -> &Histogram| scenario.load.arrival_rate.map(|_| times(&scenario.merged(of)));
     let mut warm_up_exchanges = Counts::default();
     scenario.rounds.iter().for_each(|round| warm_up_exchanges.merge(&round.arm().warm_up));
     ScenarioObject {
@@ -204,6 +212,8 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         method: request.map(|request| request.method.as_str()),
         target: request.map(|request| request.target.as_str()),
         connections: scenario.load.connections,
+        arrival_rate: scenario.load.arrival_rate,
+        arrival_rate_reached: scenario.arrival_rate_reached(),
         duration_ns: scenario.load.duration,
         warm_up_ns: scenario.load.warm_up,
         slices: scenario.scheme().map(|scheme| SlicesObject {
@@ -218,6 +228,9 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         warm_up_exchanges,
         statuses: scenario.statuses(),
         service: times(&scenario.merged(|arm| &arm.service)),
+        response: open_loop_times(|arm| &arm.response),
+        lateness: open_loop_times(|arm| &arm.lateness),
+        queued: open_loop_times(|arm| &arm.queued),
         first_byte: times(&scenario.merged(|arm| &arm.first_byte)),
         connect: times(&scenario.merged(|arm| &arm.connect)),
         connections_opened: sum(|round| round.arm().connections),

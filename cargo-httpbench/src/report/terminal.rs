@@ -190,14 +190,26 @@ fn is_supported(judged: &Judged<'_>, quantile: f64) -> bool {
     })
 }
 
+/// Which times the quantiles are of: that depends on each scenario's load.
+fn times(package: &PackageReport<'_>) -> String {
+    const SERVICE: &str = "service times (send to last byte) in a closed loop";
+    const RESPONSE: &str = "response times (intended start to last byte) in an open loop";
+    let scenarios = || package.scenarios.iter().map(|judged| judged.scenario);
+    let open = || scenarios().filter(|scenario| scenario.load.arrival_rate.is_some()).map(|scenario| scenario.name());
+    match open().count() {
+        0 => SERVICE.to_owned(),
+        all if all == scenarios().count() => RESPONSE.to_owned(),
+        _ => format!("{SERVICE}, and for {} {RESPONSE}", open().collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// What the signs in the table mean, as far as they stand in it.
 fn legend(package: &PackageReport<'_>) -> Vec<String> {
-    let mut lines = vec![match package.measured.rounds {
-        1 => "values of one round; times are service times (send to last byte) in a closed loop".to_owned(),
-        _ => "median of the rounds, ± half the distance from the lowest to the highest; \
-              times are service times (send to last byte) in a closed loop"
-            .to_owned(),
-    }];
+    let values = match package.measured.rounds {
+        1 => "values of one round",
+        _ => "median of the rounds, ± half the distance from the lowest to the highest",
+    };
+    let mut lines = vec![format!("{values}; times are {}", times(package))];
     let unsupported = package.scenarios.iter().any(|judged| !is_supported(judged, 0.5) || !is_supported(judged, 0.9))
         || package.scenarios.iter().any(|judged| !is_supported(judged, 0.99));
     if unsupported {

@@ -34,7 +34,7 @@ pub struct Times(Recorder);
 impl Times {
     /// Records one good exchange that took `service`.
     pub fn record(&mut self, service: Nanos) {
-        self.0.started();
-        self.0.good(Completed { sent: Nanos::ZERO, first_byte: None, ended: service, status: 200 });
+        self.0.started(());
+        self.0.good((), Completed { sent: Nanos::ZERO, first_byte: None, ended: service, status: 200 });
     }
 }

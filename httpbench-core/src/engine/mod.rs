@@ -1,7 +1,8 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
-//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes, `pacing` says when.
+//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes, `pacing` says when an
+//! exchange starts, `starts` which connection takes it, `timer` wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod clock;
@@ -15,7 +16,9 @@ mod recorder;
 mod round;
 mod setup;
 mod slices;
+mod starts;
 mod timeout;
+mod timer;
 mod trace;
 mod worker;
 

@@ -4,6 +4,7 @@
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
 use super::driver::{Failure, Traffic};
+use super::starts::{Beginning, Late};
 use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
 
 /// See the [module](self).
@@ -17,6 +18,7 @@ pub(super) struct Recorder {
     connect: Option<Box<Histogram>>,
     check_failure: Option<Box<Histogram>>,
     error: Option<Box<Histogram>>,
+    open_loop: Option<Box<OpenLoop>>,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -30,6 +32,14 @@ struct InParts {
     first_byte: Histogram,
 }
 
+/// What is recorded of exchanges that a schedule started.
+#[derive(Debug, Default)]
+struct OpenLoop {
+    response: Histogram,
+    lateness: Histogram,
+    queued: Histogram,
+}
+
 /// What one slice counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
@@ -41,6 +51,10 @@ pub(super) struct Tally {
     pub(super) good: u64,
     /// Exchanges that completed, at whatever time.
     pub(super) completed: u64,
+    /// Starts of a schedule.
+    pub(super) scheduled: u64,
+    /// Those among them that began before `to`.
+    pub(super) begun: u64,
 }
 
 /// A completed exchange.
@@ -59,7 +73,7 @@ pub(super) struct Completed {
 impl Recorder {
     /// Begins a slice whose throughput is counted in the span given.
     pub(super) fn begin_slice(&mut self, from: Nanos, to: Nanos) {
-        self.tally = Tally { from, to, good: 0, completed: 0 };
+        self.tally = Tally { from, to, ..Tally::default() };
     }
 
     /// What the slice counted so far.
@@ -67,15 +81,25 @@ impl Recorder {
         self.tally
     }
 
-    /// An exchange started.
+    /// An exchange started, because it was its connection's turn or because a schedule said so.
     #[inline]
-    pub(super) fn started(&mut self) {
+    pub(super) fn started(&mut self, beginning: impl Beginning) {
         self.counts.started += 1;
+        if let Some(start) = beginning.scheduled() {
+            let open_loop = self.open_loop.get_or_insert_default();
+            let times = match start.late {
+                Late::Engine => &mut open_loop.lateness,
+                Late::Connections => &mut open_loop.queued,
+            };
+            times.record(start.taken - start.intended);
+            self.tally.scheduled += 1;
+            self.tally.begun += u64::from(start.taken < self.tally.to);
+        }
     }
 
     /// It ended with the right answer.
     #[inline]
-    pub(super) fn good(&mut self, end: Completed) {
+    pub(super) fn good(&mut self, beginning: impl Beginning, end: Completed) {
         self.counts.good += 1;
         self.statuses.add(end.status);
         match end.first_byte {
@@ -85,6 +109,9 @@ impl Recorder {
                 parts.service.record(end.ended - end.sent);
                 parts.first_byte.record(first_byte - end.sent);
             }
+        }
+        if let Some(start) = beginning.scheduled() {
+            self.open_loop.get_or_insert_default().response.record(end.ended - start.intended);
         }
         self.tally.completed += 1;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
@@ -160,6 +187,11 @@ impl Recorder {
                 into.merge(from);
             }
         }
+        if let Some(open_loop) = &self.open_loop {
+            arm.response.merge(&open_loop.response);
+            arm.lateness.merge(&open_loop.lateness);
+            arm.queued.merge(&open_loop.queued);
+        }
         arm.statuses += self.statuses;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
@@ -181,6 +213,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::starts::Scheduled;
 
     fn end(ended: u64) -> Completed {
         Completed { sent: Nanos(0), first_byte: None, ended: Nanos(ended), status: 200 }
@@ -190,7 +223,7 @@ mod tests {
     fn tally_counts_good_ends_from_the_lead_in_up_to_the_end_of_the_slice() {
         let mut recorder = Recorder::default();
         recorder.begin_slice(Nanos(100), Nanos(200));
-        [99, 100, 199, 200].into_iter().for_each(|ended| recorder.good(end(ended)));
+        [99, 100, 199, 200].into_iter().for_each(|ended| recorder.good((), end(ended)));
         recorder.check_failure(end(150), || "wrong".to_owned());
         assert_eq!((recorder.tally().good, recorder.tally().completed), (2, 5));
     }
@@ -198,8 +231,8 @@ mod tests {
     #[test]
     fn answers_in_one_read_and_in_parts_meet_in_the_recording() {
         let mut recorder = Recorder::default();
-        recorder.good(end(1_000));
-        recorder.good(Completed { first_byte: Some(Nanos(10)), ..end(2_000) });
+        recorder.good((), end(1_000));
+        recorder.good((), Completed { first_byte: Some(Nanos(10)), ..end(2_000) });
         let mut arm = ArmRecording::default();
         recorder.add_as_slices(&mut arm);
         assert_eq!(
@@ -213,10 +246,29 @@ mod tests {
     }
 
     #[test]
+    fn scheduled_start_is_recorded_with_its_reason_for_being_late() {
+        let mut recorder = Recorder::default();
+        recorder.begin_slice(Nanos(0), Nanos(200));
+        let late = |late, intended, taken| Scheduled { intended: Nanos(intended), taken: Nanos(taken), late };
+        let (first, second) = (late(Late::Engine, 100, 103), late(Late::Connections, 110, 200));
+        recorder.started(first);
+        recorder.good(first, Completed { sent: Nanos(103), ..end(150) });
+        recorder.started(second);
+        recorder.good(second, Completed { sent: Nanos(200), ..end(240) });
+        assert_eq!((recorder.tally().scheduled, recorder.tally().begun), (2, 1));
+        let mut arm = ArmRecording::default();
+        recorder.add_as_slices(&mut arm);
+        assert_eq!((arm.lateness.max(), arm.queued.max()), (Some(Nanos(3)), Some(Nanos(90))));
+        assert_eq!((arm.lateness.count(), arm.queued.count()), (1, 1));
+        assert_eq!((arm.service.min(), arm.service.max()), (Some(Nanos(40)), Some(Nanos(47))));
+        assert_eq!((arm.response.min(), arm.response.max()), (Some(Nanos(50)), Some(Nanos(130))));
+    }
+
+    #[test]
     fn warm_up_gives_the_recording_its_counts_and_connections_only() {
         let mut recorder = Recorder::default();
-        recorder.started();
-        recorder.good(end(1_000));
+        recorder.started(());
+        recorder.good((), end(1_000));
         recorder.connected(Nanos(5));
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);

@@ -1,21 +1,28 @@
 //! A round from the outside: checks the plan, starts the threads, and puts their recordings together.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::Mutex;
 
 use super::EngineError;
 use super::clock::Clock;
 use super::driver::raw::RawDriver;
 use super::observer::Observer;
+use super::pacing::Part;
 use super::setup::{bind_to_core, reserve_descriptors};
-use super::slices::{Agreement, Thread, ThreadArm, ThreadRecording};
+use super::slices::{Agreement, Arrivals, Thread, ThreadArm, ThreadRecording};
+use super::timer::Timer;
 use super::worker::{Arm, Judging};
 use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, SliceRecording};
 use crate::scenario::WireRequest;
+
+/// The highest arrival rate per second: beyond any engine, and far enough from endless.
+const MOST_ARRIVALS: f64 = 1e7;
 
 /// Executes one round: every arm warmed up, then the slices in their order.
 ///
@@ -41,8 +48,8 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
             let (start, started) = mpsc::channel::<()>();
             let (agreement, report, requests) = (Arc::clone(&agreement), report.clone(), &requests);
             let body = move || -> Result<Option<ThreadRecording>, EngineError> {
-                let runtime = match set_up(plan, index) {
-                    Ok(runtime) => runtime,
+                let (runtime, arrivals) = match set_up(plan, clock, Part { thread: index, threads }) {
+                    Ok(granted) => granted,
                     Err(error) => {
                         let _ = report.send(Err(error));
                         return Ok(None);
@@ -53,7 +60,7 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
                     return Ok(None);
                 }
                 let share = Share { index, threads, clock, agreement };
-                runtime.block_on(async { share.thread(plan, requests).run(plan).await }).map(Some)
+                runtime.block_on(async { share.thread(plan, requests, arrivals).run(plan).await }).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -86,6 +93,11 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
+    if let Some(per_second) = load.arrival_rate
+        && !(per_second > 0.0 && per_second <= MOST_ARRIVALS)
+    {
+        return wrong(format!("an arrival rate of {per_second} per second"));
+    }
     for (index, slice) in plan.slices.iter().enumerate() {
         if slice.arm >= plan.arms.len() {
             return wrong(format!("slice {index} loads arm {} of {}", slice.arm, plan.arms.len()));
@@ -98,12 +110,15 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
 }
 
 /// Everything of a thread that the operating system can refuse.
-fn set_up(plan: &RoundPlan, index: u32) -> Result<LocalRuntime, EngineError> {
+fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, Option<Arrivals>), EngineError> {
     let cores = &plan.load.cores;
     if !cores.is_empty() {
-        bind_to_core(cores[index as usize % cores.len()])?;
+        bind_to_core(cores[part.thread as usize % cores.len()])?;
     }
-    Ok(Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?)
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+    let Some(per_second) = plan.load.arrival_rate else { return Ok((runtime, None)) };
+    let timer = Rc::new(Mutex::new(runtime.block_on(async { Timer::new(clock) })?));
+    Ok((runtime, Some(Arrivals { per_second, part, timer, drain: plan.load.request_timeout })))
 }
 
 /// Which part of the round a thread has.
@@ -116,7 +131,12 @@ struct Share {
 
 impl Share {
     /// Within the thread's runtime.
-    fn thread(self, plan: &RoundPlan, requests: &[WireRequest]) -> Thread<RawDriver<TcpStream>> {
+    fn thread(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+    ) -> Thread<RawDriver<TcpStream>> {
         let load = &plan.load;
         let connections = share(load.connections, self.threads, self.index);
         let arms = plan.arms.iter().zip(requests).map(|(arm, request)| {
@@ -135,6 +155,7 @@ impl Share {
             clock: self.clock,
             agreement: self.agreement,
             arms: arms.collect(),
+            arrivals,
             observers: roots.map(Observer::new).collect(),
         }
     }
@@ -155,6 +176,8 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
             good: 0,
             span: slice.length - slice.lead_in,
             completed: 0,
+            scheduled: 0,
+            begun: 0,
             wall: Nanos::ZERO,
             cpu: Vec::new(),
             engine_cpu: Nanos::ZERO,
@@ -169,6 +192,8 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
         for (slice, part) in slices.iter_mut().zip(thread.slices) {
             slice.good += part.good;
             slice.completed += part.completed;
+            slice.scheduled += part.scheduled;
+            slice.begun += part.begun;
             slice.engine_cpu += part.engine_cpu;
             slice.wall = slice.wall.max(part.wall);
             if slice.cpu.is_empty() {
@@ -214,6 +239,7 @@ mod tests {
             load: Load {
                 connections: 1,
                 threads: 1,
+                arrival_rate: None,
                 cores: Vec::new(),
                 request_timeout: Nanos(1),
                 connect_timeout: Nanos(1),
@@ -222,7 +248,7 @@ mod tests {
             slices: Vec::new(),
         };
         let mut slices = Recorder::default();
-        slices.started();
+        slices.started(());
         let thread = ThreadRecording { arms: vec![(Recorder::default(), slices)], slices: Vec::new() };
         let error = put_together(&plan, vec![thread]).expect_err("one exchange has no end");
         assert!(matches!(error, EngineError::Unbalanced { arm: 0, .. }), "{error}");

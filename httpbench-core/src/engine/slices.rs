@@ -4,26 +4,31 @@
 //! none has begun the next; thread 0 alone samples the servers and sets the start; a connection that the server closed
 //! while it was idle is open again before a slice's clock starts.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Mutex};
 
 use super::clock::Clock;
 use super::driver::Driver;
 use super::health::thread_cpu;
 use super::observer::Observer;
-use super::pacing::{ClosedLoop, Pacing};
-use super::recorder::Recorder;
-use super::worker::{Arm, Slot, Window, drive};
+use super::pacing::{ClosedLoop, ConstantArrivals, Part};
+use super::recorder::{Recorder, Tally};
+use super::starts::{Line, Starts, Unscheduled};
+use super::timer::Timer;
+use super::worker::{Arm, Slot, drive};
 use super::{EngineError, worker};
 use crate::model::{Nanos, RoundPlan, SlicePlan};
 
 /// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
 const SET_UP: Nanos = Nanos::from_millis(500);
+
+/// An open loop's window begins this long after the threads agreed on it, so that all connections stand in line by then.
+const LEAD: Nanos = Nanos::from_micros(500);
 
 /// What a thread may be late by, beyond what its timeouts explain, before the others give up on it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,8 +56,35 @@ pub(super) struct Thread<D: Driver> {
     pub(super) clock: Clock,
     pub(super) agreement: Arc<Agreement>,
     pub(super) arms: Vec<ThreadArm<D>>,
+    /// `None`: a closed loop.
+    pub(super) arrivals: Option<Arrivals>,
     /// One for each arm on thread 0, none on the others.
     pub(super) observers: Vec<Observer>,
+}
+
+/// A thread's part of an open loop.
+pub(super) struct Arrivals {
+    /// Of all threads together.
+    pub(super) per_second: f64,
+    pub(super) part: Part,
+    pub(super) timer: Rc<Mutex<Timer>>,
+    /// The schedule's end is followed by this much time for what was due.
+    pub(super) drain: Nanos,
+}
+
+impl Arrivals {
+    /// A window of an arm that was loaded for so long before.
+    fn line(&self, clock: Clock, start: Nanos, loaded: Nanos, length: Nanos) -> Rc<Line<ConstantArrivals>> {
+        Rc::new(Line {
+            clock,
+            start,
+            pacing: ConstantArrivals::new(self.per_second, loaded, length, self.part),
+            given_up: start + length + self.drain,
+            taken: Cell::new(0),
+            waiting: Cell::new(0),
+            timer: Rc::clone(&self.timer),
+        })
+    }
 }
 
 /// One arm, as one thread sees it.
@@ -62,6 +94,8 @@ pub(super) struct ThreadArm<D: Driver> {
     slots: Vec<Box<Slot<D::Connection>>>,
     warm_up: Rc<RefCell<Recorder>>,
     slices: Rc<RefCell<Recorder>>,
+    /// The lengths of its slices so far.
+    loaded: Nanos,
 }
 
 /// What one thread recorded.
@@ -77,6 +111,8 @@ pub(super) struct ThreadRecording {
 pub(super) struct ThreadSlice {
     pub(super) good: u64,
     pub(super) completed: u64,
+    pub(super) scheduled: u64,
+    pub(super) begun: u64,
     pub(super) engine_cpu: Nanos,
     /// From the agreed start until every thread has drained.
     pub(super) wall: Nanos,
@@ -92,6 +128,7 @@ impl<D: Driver> ThreadArm<D> {
             slots: (0..connections).map(|_| Box::new(Slot::new())).collect(),
             warm_up: Rc::default(),
             slices: Rc::default(),
+            loaded: Nanos::ZERO,
         }
     }
 
@@ -112,10 +149,11 @@ impl<D: Driver> ThreadArm<D> {
     }
 
     /// Drives all connections through a window and waits until the last exchange has ended.
-    async fn drive<P: Pacing>(&mut self, recorder: &Rc<RefCell<Recorder>>, window: Window<P>) {
+    async fn drive<S: Starts>(&mut self, recorder: &Rc<RefCell<Recorder>>, starts: S) {
         let mut tasks = Vec::with_capacity(self.slots.len());
         for slot in self.slots.drain(..) {
-            tasks.push(tokio::task::spawn_local(drive(slot, Rc::clone(&self.arm), Rc::clone(recorder), window)));
+            let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
+            tasks.push(tokio::task::spawn_local(drive(slot, arm, recorder, starts.clone())));
         }
         self.slots = joined(tasks).await;
     }
@@ -159,8 +197,8 @@ impl<D: Driver> Thread<D> {
         let recorder = Rc::clone(&self.arms[arm].warm_up);
         self.arms[arm].open(&recorder, Nanos::ZERO).await;
         self.agreement.meet(drain).await?;
-        let window = Window { start: self.clock.now(), pacing: ClosedLoop { length } };
-        self.arms[arm].drive(&recorder, window).await;
+        let start = self.start().await?;
+        self.drive(arm, &recorder, start, length).await;
         self.agreement.meet(length.as_duration() + drain).await
     }
 
@@ -169,22 +207,38 @@ impl<D: Driver> Thread<D> {
         self.arms[plan.arm].open(&recorder, Nanos::ZERO).await;
         self.agreement.meet(drain).await?;
         let before = self.sample();
-        if !self.observers.is_empty() {
-            self.agreement.start.store(self.clock.now().0, Ordering::Release);
-        }
-        self.agreement.meet(Duration::ZERO).await?;
-        let start = Nanos(self.agreement.start.load(Ordering::Acquire));
+        let start = self.start().await?;
         let engine_before = thread_cpu();
         recorder.borrow_mut().begin_slice(start + plan.lead_in, start + plan.length);
-        let window = Window { start, pacing: ClosedLoop { length: plan.length } };
-        self.arms[plan.arm].drive(&recorder, window).await;
+        self.drive(plan.arm, &recorder, start, plan.length).await;
+        self.arms[plan.arm].loaded += plan.length;
         self.agreement.meet(plan.length.as_duration() + drain).await?;
         let engine_cpu = thread_cpu() - engine_before;
         let wall = self.clock.now() - start;
         let after = self.sample();
         let cpu = before.into_iter().zip(after).map(|(before, after)| Some(after? - before?)).collect();
         let tally = recorder.borrow().tally();
-        Ok(ThreadSlice { good: tally.good, completed: tally.completed, engine_cpu, wall, cpu })
+        let Tally { good, completed, scheduled, begun, .. } = tally;
+        Ok(ThreadSlice { good, completed, scheduled, begun, engine_cpu, wall, cpu })
+    }
+
+    /// The time at which all threads begin, as the first one sets it.
+    async fn start(&mut self) -> Result<Nanos, EngineError> {
+        if !self.observers.is_empty() {
+            let lead = if self.arrivals.is_some() { LEAD } else { Nanos::ZERO };
+            self.agreement.start.store((self.clock.now() + lead).0, Ordering::Release);
+        }
+        self.agreement.meet(Duration::ZERO).await?;
+        Ok(Nanos(self.agreement.start.load(Ordering::Acquire)))
+    }
+
+    /// Drives an arm through a window of the plan's kind of load.
+    async fn drive(&mut self, arm: usize, recorder: &Rc<RefCell<Recorder>>, start: Nanos, length: Nanos) {
+        let arm = &mut self.arms[arm];
+        match &self.arrivals {
+            None => arm.drive(recorder, Unscheduled { start, pacing: ClosedLoop { length } }).await,
+            Some(arrivals) => arm.drive(recorder, arrivals.line(self.clock, start, arm.loaded, length)).await,
+        }
     }
 
     /// The CPU time of each arm so far; nothing on other threads than the first.

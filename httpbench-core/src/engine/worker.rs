@@ -1,6 +1,7 @@
-//! The loop of one connection, written once: pacing, timing, recording, timeouts and redo, for every driver.
+//! The loop of one connection, written once: timing, recording, timeouts and redo, for every driver and every pacing.
 //!
-//! Leaves moving bytes to the [driver](super::driver), and when a window begins to [slices](super::slices). Invariants:
+//! Leaves moving bytes to the [driver](super::driver), when an exchange starts to [starts](super::starts), and when a window
+//! begins to [slices](super::slices). Invariants:
 //! the next request is written in the same turn that completed the last answer; the clock is read once an exchange (the end
 //! of one is the send of the next) unless an answer comes in parts or its body is searched; nothing is allocated for a good
 //! exchange.
@@ -12,7 +13,7 @@
 //! or on a fresh connection, it is an error.
 //!
 //! **No connection.** An exchange whose connection could not be opened counts as started and as an error. The connection
-//! then waits, longer each time, before it tries again.
+//! then waits, longer each time, before it tries again; in an open loop it goes on as the schedule says.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -22,8 +23,8 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use super::driver::{After, Answer, Body, Connection, Driver, Failure};
-use super::pacing::{Pace, Pacing};
 use super::recorder::{Completed, Recorder};
+use super::starts::{AfterRefusal, Beginning, Starts, Turn};
 use super::timeout::Watch;
 use crate::model::{FirstAnswer, Nanos};
 use crate::scenario::WireRequest;
@@ -69,13 +70,6 @@ struct Open<C> {
 enum Age {
     Fresh,
     Used,
-}
-
-/// A stretch of time in which connections are driven.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window<P> {
-    pub(super) start: Nanos,
-    pub(super) pacing: P,
 }
 
 impl<C: Connection> Slot<C> {
@@ -131,25 +125,41 @@ impl<C: Connection> Slot<C> {
 }
 
 /// Drives one connection through a window, until its last exchange has ended, and gives it back.
-pub(super) async fn drive<D: Driver, P: Pacing>(
+pub(super) async fn drive<D: Driver, S: Starts>(
     mut slot: Box<Slot<D::Connection>>,
     arm: Rc<Arm<D>>,
     recorder: Rc<RefCell<Recorder>>,
-    window: Window<P>,
+    starts: S,
 ) -> Box<Slot<D::Connection>> {
     slot.watch.change_task();
-    let mut sent = 0;
     let mut now = arm.clock.now();
-    while window.pacing.next(now - window.start, sent) == Pace::SendNow {
-        sent += 1;
-        recorder.borrow_mut().started();
-        now = match perform(&mut slot, &arm, &recorder, now).await {
+    // Before the window every connection is free.
+    let mut free = Nanos::ZERO;
+    loop {
+        let beginning = match starts.next(now, free) {
+            Turn::Send(beginning) => beginning,
+            Turn::Wait => {
+                now = starts.wait().await;
+                continue;
+            }
+            Turn::GiveUp(beginning) => {
+                let mut recorder = recorder.borrow_mut();
+                recorder.started(beginning);
+                let since = beginning.scheduled().map_or(now, |start| start.intended);
+                recorder.error(&Failure::NeverSent(arm.request_timeout.as_duration()), now - since);
+                continue;
+            }
+            Turn::Stop => break,
+        };
+        recorder.borrow_mut().started(beginning);
+        now = match perform(&mut slot, &arm, &recorder, &starts, now, beginning).await {
             Ok(ended) => ended,
             Err(broken) => {
                 let ended = arm.clock.now();
-                recorder.borrow_mut().error(&broken.failure, ended - broken.since);
+                let since = beginning.scheduled().map_or(broken.since, |start| start.intended);
+                recorder.borrow_mut().error(&broken.failure, ended - since);
                 slot.abandon(&recorder);
-                if broken.phase == Phase::Connecting {
+                if broken.phase == Phase::Connecting && S::AFTER_REFUSAL == AfterRefusal::Wait {
                     tokio::time::sleep(slot.wait).await;
                     slot.wait = (slot.wait * 2).min(LONGEST_WAIT);
                     arm.clock.now()
@@ -158,6 +168,7 @@ pub(super) async fn drive<D: Driver, P: Pacing>(
                 }
             }
         };
+        free = now;
     }
     if let Some(open) = &mut slot.open {
         recorder.borrow_mut().traffic(open.connection.take_traffic());
@@ -181,11 +192,13 @@ enum Phase {
 
 /// Performs one exchange that starts `now`, and answers when it ended.
 #[inline]
-async fn perform<D: Driver>(
+async fn perform<D: Driver, S: Starts>(
     slot: &mut Slot<D::Connection>,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
+    starts: &S,
     now: Nanos,
+    beginning: S::Beginning,
 ) -> Result<Nanos, Broken> {
     let connecting = |since| move |failure| Broken { failure, since, phase: Phase::Connecting };
     let mut sent = now;
@@ -194,7 +207,7 @@ async fn perform<D: Driver>(
         sent = arm.clock.now();
     }
     let broken = |failure| Broken { failure, since: sent, phase: Phase::Exchanging };
-    let deadline = sent + arm.request_timeout;
+    let deadline = starts.deadline(sent, arm.request_timeout);
     let mut tries_left = 1;
     loop {
         let Slot { open: Some(Open { connection, age }), watch, .. } = slot else {
@@ -209,7 +222,7 @@ async fn perform<D: Driver>(
         match ended.await {
             Some(Ok(answer)) => {
                 *age = Age::Used;
-                let ended = finish(connection, arm, recorder, sent, answer);
+                let ended = finish(connection, arm, recorder, beginning, sent, answer);
                 match answer.after {
                     After::Open => {}
                     After::Ended => slot.close(recorder),
@@ -223,7 +236,15 @@ async fn perform<D: Driver>(
                 recorder.borrow_mut().redone();
             }
             Some(Err(failure)) => return Err(broken(failure)),
-            None => return Err(broken(Failure::RequestTimeout(arm.request_timeout.as_duration()))),
+            None => {
+                let limit = arm.request_timeout.as_duration();
+                let in_time = deadline == sent + arm.request_timeout;
+                return Err(broken(if in_time {
+                    Failure::RequestTimeout(limit)
+                } else {
+                    Failure::DrainTimeout(limit)
+                }));
+            }
         }
     }
 }
@@ -234,6 +255,7 @@ fn finish<D: Driver>(
     connection: &D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
+    beginning: impl Beginning,
     sent: Nanos,
     answer: Answer,
 ) -> Nanos {
@@ -249,14 +271,14 @@ fn finish<D: Driver>(
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {
-            recorder.good(end);
+            recorder.good(beginning, end);
         } else {
             recorder.check_failure(end, || judge(arm, answer.status, Body::Whole(&[])).err().unwrap_or_default());
         }
         return ended;
     }
     match judge(arm, answer.status, connection.body()) {
-        Ok(()) => recorder.good(end),
+        Ok(()) => recorder.good(beginning, end),
         Err(text) => recorder.check_failure(end, || text),
     }
     // Searching a body takes time that is not the server's: the next send is not the end of this exchange.

@@ -150,6 +150,7 @@ mod tests {
     fn entry(name: &'static str, function: fn() -> Request, ignore: bool) -> Entry {
         let options = StaticOptions {
             connections: None,
+            arrival_rate: None,
             duration_ns: None,
             warm_up_ns: None,
             tolerance: &[],

@@ -19,5 +19,5 @@ pub use nanos::Nanos;
 pub use outcome::{Counts, ErrorClass, Errors, StatusClasses};
 pub use plan::{ArmPlan, Load, RoundPlan, SlicePlan, TracePlan};
 pub use ratio::{Ratio, RatioError};
-pub use recording::{ArmRecording, EngineUsage, FirstAnswer, Recording, SliceRecording, Trace, TracedAnswer};
+pub use recording::{ArmRecording, Arrivals, EngineUsage, FirstAnswer, Recording, SliceRecording, Trace, TracedAnswer};
 pub use scenario::{Limit, Location, Options, RequestSummary, ScenarioListing, Tolerance};

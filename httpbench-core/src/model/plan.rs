@@ -36,15 +36,23 @@ pub struct ArmPlan {
 }
 
 /// How an arm is loaded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Connections to each arm, shared exactly among the threads. At least 1.
     pub connections: u32,
     /// Engine threads, at least 1; never more than connections.
     pub threads: u32,
+    /// Starts per second on the engine's schedule, over all connections and threads together; `None` is a closed loop, in
+    /// which each connection sends after its answer. Above 0, at most 10 million.
+    ///
+    /// Start `k` is due at `k / arrival_rate` of the arm's loaded time (the warm-up's apart), whatever the server does. When
+    /// no connection is free, its intended start stands, and it is sent as soon as one is.
+    #[serde(default)]
+    pub arrival_rate: Option<f64>,
     /// The cores that engine threads are bound to, one after the other; empty leaves them unbound.
     pub cores: Vec<u32>,
-    /// From the send of a request to the last byte of its answer.
+    /// From the send of a request to the last byte of its answer. In an open loop also the most that a slice's end is
+    /// overrun by: what has not been answered, or not even been sent, by then is an error at that time.
     #[serde(rename = "request_timeout_ns")]
     pub request_timeout: Nanos,
     /// For a connection to be established.

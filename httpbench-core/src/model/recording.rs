@@ -15,6 +15,41 @@ pub struct Recording {
     pub engine: EngineUsage,
 }
 
+impl Recording {
+    /// The starts of one arm's slices in an open loop; `None` in a closed one.
+    #[must_use]
+    pub fn arrivals(&self, arm: usize) -> Option<Arrivals> {
+        let slices = || self.slices.iter().filter(|slice| slice.arm == arm);
+        let scheduled = slices().map(|slice| slice.scheduled).sum();
+        (scheduled > 0).then(|| Arrivals { scheduled, begun: slices().map(|slice| slice.begun).sum() })
+    }
+}
+
+/// How many starts of a schedule were asked for, and how many of them really began while it ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// The sum of [`SliceRecording::scheduled`].
+    pub scheduled: u64,
+    /// The sum of [`SliceRecording::begun`].
+    pub begun: u64,
+}
+
+impl Arrivals {
+    /// The share of the asked arrival rate that was reached, from 0 to 1; `None` without starts.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
+    pub fn reached(self) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.begun as f64 / self.scheduled as f64)
+    }
+}
+
+impl std::ops::AddAssign for Arrivals {
+    fn add_assign(&mut self, other: Self) {
+        self.scheduled += other.scheduled;
+        self.begun += other.begun;
+    }
+}
+
 /// All slices of one arm together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArmRecording {
@@ -24,13 +59,25 @@ pub struct ArmRecording {
     pub warm_up: Counts,
     /// Service times of good exchanges: actual send to last byte.
     pub service: Histogram,
+    /// Response times of good exchanges: intended start to last byte. Empty in a closed loop.
+    #[serde(default)]
+    pub response: Histogram,
+    /// How late the engine was: intended start to the moment at which a connection went about the exchange, of those starts
+    /// for which a connection was free. Empty in a closed loop.
+    #[serde(default)]
+    pub lateness: Histogram,
+    /// The same of those starts for which no connection was free, because all were waiting for answers: the wait in the
+    /// queue. Together with `lateness` every start of an open loop, once.
+    #[serde(default)]
+    pub queued: Histogram,
     /// Actual send to first byte of the final answer's head, of good exchanges.
     pub first_byte: Histogram,
     /// Times that connections took to be established, warm-up included.
     pub connect: Histogram,
     /// Service times of check failures.
     pub check_failure: Histogram,
-    /// Times until errors, request timeouts included.
+    /// Times until errors, request timeouts included: from the send or the attempt to connect, in an open loop from the
+    /// intended start.
     pub error: Histogram,
     /// Connections established, warm-up included.
     pub connections: u64,
@@ -69,6 +116,13 @@ pub struct SliceRecording {
     pub span: Nanos,
     /// All exchanges that completed in the slice, lead-in and drain included: what CPU time is divided by.
     pub completed: u64,
+    /// Starts that were due in the slice, each of which was sent or became an error. 0 in a closed loop.
+    #[serde(default)]
+    pub scheduled: u64,
+    /// Those of them that began before the slice's end; the others had to wait for a free connection beyond it. Where
+    /// these are fewer, the arrival rate was not reached.
+    #[serde(default)]
+    pub begun: u64,
     /// From the first send to the end of the drain.
     #[serde(rename = "wall_ns")]
     pub wall: Nanos,

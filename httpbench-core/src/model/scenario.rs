@@ -54,6 +54,9 @@ impl RequestSummary {
 pub struct Options {
     /// Connections that are open to an arm at once, at least 1.
     pub connections: Option<u32>,
+    /// Starts per second over all connections, above 0: an open loop.
+    #[serde(default)]
+    pub arrival_rate: Option<f64>,
     /// Loaded time for an arm, over all rounds.
     #[serde(rename = "duration_ns")]
     pub duration: Option<Nanos>,

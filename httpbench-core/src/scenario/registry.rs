@@ -37,6 +37,8 @@ inventory::collect!(Entry);
 pub struct StaticOptions {
     /// `connections = …`
     pub connections: Option<u32>,
+    /// `arrival_rate = …`
+    pub arrival_rate: Option<f64>,
     /// `duration = …`
     pub duration_ns: Option<u64>,
     /// `warm_up = …`
@@ -254,6 +256,7 @@ impl StaticOptions {
             self.tolerance.iter().map(|&(metric, ratio)| Tolerance { metric, ratio: Ratio(ratio) }).collect();
         Options {
             connections: self.connections,
+            arrival_rate: self.arrival_rate,
             duration: self.duration_ns.map(Nanos),
             warm_up: self.warm_up_ns.map(Nanos),
             tolerance,
@@ -275,6 +278,7 @@ mod tests {
 
     const NOTHING_SAID: StaticOptions = StaticOptions {
         connections: None,
+        arrival_rate: None,
         duration_ns: None,
         warm_up_ns: None,
         tolerance: &[],

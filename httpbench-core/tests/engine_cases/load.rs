@@ -36,6 +36,7 @@ pub(crate) fn plan(arms: Vec<ArmPlan>) -> RoundPlan {
         load: Load {
             connections: 1,
             threads: 1,
+            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(20),
             connect_timeout: Nanos::from_secs(5),
@@ -58,6 +59,15 @@ pub(crate) fn run(plan: &RoundPlan, request: &WireRequest) -> Recording {
         assert_eq!((arm.counts.in_flight, arm.warm_up.in_flight), (0, 0));
         assert_eq!(arm.service.count(), arm.counts.good);
         assert_eq!(arm.first_byte.count(), arm.counts.good);
+        let (scheduled, begun) =
+            (of_arm(&recording, index, |slice| slice.scheduled), of_arm(&recording, index, |slice| slice.begun));
+        if plan.load.arrival_rate.is_some() {
+            assert_eq!((scheduled, arm.response.count()), (arm.counts.started, arm.counts.good));
+            assert!(begun <= scheduled);
+        } else {
+            assert_eq!((scheduled, begun, arm.response.count()), (0, 0, 0));
+        }
+        assert_eq!(arm.lateness.count() + arm.queued.count(), scheduled);
         assert_eq!(arm.check_failure.count(), arm.counts.check_failures);
         assert_eq!(arm.error.count(), arm.counts.errors.total());
         assert_eq!(arm.connect.count(), arm.connections);

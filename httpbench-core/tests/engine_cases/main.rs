@@ -6,6 +6,7 @@
 mod framing;
 mod life;
 mod load;
+mod open_loop;
 mod peer;
 mod slices;
 mod stalls;

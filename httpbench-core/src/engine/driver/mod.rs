@@ -105,6 +105,12 @@ pub(super) enum Failure {
     /// The answer was not complete in time.
     #[error("no whole answer within {0:?}")]
     RequestTimeout(std::time::Duration),
+    /// The answer was not complete when a slice's drain had to end.
+    #[error("no whole answer within {0:?} after the end of its slice")]
+    DrainTimeout(std::time::Duration),
+    /// It was due, and no connection was free for it before a slice's drain had to end.
+    #[error("never sent: no connection was free within {0:?} after the end of its slice")]
+    NeverSent(std::time::Duration),
     /// The server closed the connection without a byte of an answer.
     #[error("the server closed the connection before it sent a byte of the answer")]
     ClosedEarly,
@@ -133,7 +139,7 @@ impl Failure {
         match self {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
-            Self::RequestTimeout(_) => ErrorClass::RequestTimeout,
+            Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Protocol(_) => ErrorClass::Protocol,

@@ -1,0 +1,252 @@
+//! Who takes the next start, and how one waits for it: the connections of one arm on one thread, in one window.
+//!
+//! In a closed loop every connection starts for itself. In an open loop the free ones stand in line, in the order in which
+//! they became free; the first of them watches the thread's only [timer](super::timer), takes the start when it is due and
+//! leaves the watch to the next. When none is free, starts that become due wait: their intended start stands, and
+//! connections that become free take them at once, one after the other, until the schedule is caught up with. So a
+//! stalled server meets a burst afterwards, as it would from clients that do not wait for one another.
+//!
+//! **The end.** When the window is over, the schedule stops; what is due by then is still sent. That is bounded: at the
+//! request timeout after the window's end, exchanges under way and starts that no connection was free for are errors at
+//! that time. None is dropped.
+//!
+//! Leaves the schedule itself to [pacing](super::pacing). Invariant: each start is taken once, in their order.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::sync::Mutex;
+
+use super::clock::Clock;
+use super::pacing::{ClosedLoop, Pace, Pacing};
+use super::timer::Timer;
+use crate::model::Nanos;
+
+/// What a free connection does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn<B> {
+    /// It starts an exchange.
+    Send(B),
+    /// It [waits](Starts::wait) for its turn.
+    Wait,
+    /// It takes a start for which it is too late: an error, without a byte sent.
+    GiveUp(B),
+    /// It starts no more in this window.
+    Stop,
+}
+
+/// A start of a schedule, at the moment when a connection takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scheduled {
+    /// When the schedule said that it should begin.
+    pub(super) intended: Nanos,
+    /// When it does.
+    pub(super) taken: Nanos,
+    /// Why not at once.
+    pub(super) late: Late,
+}
+
+/// How an exchange came to begin. A type, so that a closed loop carries nothing along.
+pub(super) trait Beginning: Copy + 'static {
+    /// The start of a schedule, if it was one.
+    fn scheduled(self) -> Option<Scheduled>;
+}
+
+impl Beginning for Scheduled {
+    fn scheduled(self) -> Option<Scheduled> {
+        Some(self)
+    }
+}
+
+/// It was its connection's turn.
+impl Beginning for () {
+    #[inline]
+    fn scheduled(self) -> Option<Scheduled> {
+        None
+    }
+}
+
+/// Whose doing it is that an exchange begins later than intended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Late {
+    /// The engine's: a connection was free.
+    Engine,
+    /// The server's: every connection was waiting for an answer.
+    Connections,
+}
+
+/// What a connection does after the server refused it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterRefusal {
+    /// It waits, longer each time: without a schedule it would try as fast as it can.
+    Wait,
+    /// It goes on: the schedule says how often it tries.
+    GoOn,
+}
+
+/// The starts of one window, as all connections of an arm on one thread share them.
+pub(super) trait Starts: Clone + 'static {
+    /// How its exchanges begin.
+    type Beginning: Beginning;
+
+    /// See [`AfterRefusal`].
+    const AFTER_REFUSAL: AfterRefusal;
+
+    /// What a connection that has been free since `free` does `now`. A start in the answer is taken.
+    fn next(&self, now: Nanos, free: Nanos) -> Turn<Self::Beginning>;
+
+    /// Waits in line until there is something else to do than to wait, and answers the time.
+    async fn wait(&self) -> Nanos;
+
+    /// When an exchange that was sent at `sent` has timed out.
+    fn deadline(&self, sent: Nanos, timeout: Nanos) -> Nanos;
+}
+
+/// Every connection for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unscheduled {
+    pub(super) start: Nanos,
+    pub(super) pacing: ClosedLoop,
+}
+
+impl Starts for Unscheduled {
+    type Beginning = ();
+
+    const AFTER_REFUSAL: AfterRefusal = AfterRefusal::Wait;
+
+    #[inline]
+    fn next(&self, now: Nanos, _free: Nanos) -> Turn<()> {
+        match self.pacing.next(now - self.start, 0) {
+            Pace::SendNow { .. } => Turn::Send(()),
+            Pace::Wait { .. } => Turn::Wait,
+            Pace::Stop => Turn::Stop,
+        }
+    }
+
+    async fn wait(&self) -> Nanos {
+        unreachable!("a closed loop never waits for a start")
+    }
+
+    #[inline]
+    fn deadline(&self, sent: Nanos, timeout: Nanos) -> Nanos {
+        sent + timeout
+    }
+}
+
+/// A schedule of starts, and the line of those who are free to take them.
+pub(super) struct Line<P> {
+    pub(super) clock: Clock,
+    pub(super) start: Nanos,
+    pub(super) pacing: P,
+    /// At this time all that is left is an error.
+    pub(super) given_up: Nanos,
+    /// How many starts were taken.
+    pub(super) taken: Cell<u64>,
+    /// How many connections are in line.
+    pub(super) waiting: Cell<usize>,
+    /// Whoever holds it is the first in line; the mutex hands it on in the order in which it was asked for.
+    pub(super) timer: Rc<Mutex<Timer>>,
+}
+
+impl<P: Pacing> Line<P> {
+    /// Until when nobody has anything to do; `None` if somebody has.
+    fn idle_until(&self, now: Nanos) -> Option<Nanos> {
+        match self.pace(now) {
+            Pace::Wait { until } => Some(self.start + until),
+            Pace::SendNow { .. } | Pace::Stop => None,
+        }
+    }
+
+    fn pace(&self, now: Nanos) -> Pace {
+        if now < self.start {
+            return Pace::Wait { until: Nanos::ZERO };
+        }
+        self.pacing.next(now - self.start, self.taken.get())
+    }
+}
+
+impl<P: Pacing> Starts for Rc<Line<P>> {
+    type Beginning = Scheduled;
+
+    const AFTER_REFUSAL: AfterRefusal = AfterRefusal::GoOn;
+
+    fn next(&self, now: Nanos, free: Nanos) -> Turn<Scheduled> {
+        let intended = match self.pace(now) {
+            Pace::SendNow { intended } => self.start + intended,
+            Pace::Wait { .. } => return Turn::Wait,
+            Pace::Stop => return Turn::Stop,
+        };
+        self.taken.set(self.taken.get() + 1);
+        let was_free = free <= intended || self.waiting.get() > 0;
+        let late = if was_free { Late::Engine } else { Late::Connections };
+        let start = Scheduled { intended, taken: now, late };
+        if now < self.given_up { Turn::Send(start) } else { Turn::GiveUp(start) }
+    }
+
+    async fn wait(&self) -> Nanos {
+        self.waiting.set(self.waiting.get() + 1);
+        let mut timer = self.timer.lock().await;
+        let now = loop {
+            let now = self.clock.now();
+            match self.idle_until(now) {
+                Some(time) => timer.sleep_until(time).await,
+                None => break now,
+            }
+        };
+        self.waiting.set(self.waiting.get() - 1);
+        now
+    }
+
+    fn deadline(&self, sent: Nanos, timeout: Nanos) -> Nanos {
+        (sent + timeout).min(self.given_up)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::pacing::{ConstantArrivals, Part};
+
+    /// Starts at 100, 110, … 140 ns after the clock's zero; all is given up at 1,000.
+    fn line() -> Rc<Line<ConstantArrivals>> {
+        let clock = Clock::new();
+        let timer = Rc::new(Mutex::new(Timer::new(clock).expect("a timer")));
+        let pacing = ConstantArrivals::new(1e8, Nanos::ZERO, Nanos(50), Part { thread: 0, threads: 1 });
+        let (taken, waiting) = (Cell::new(0), Cell::new(0));
+        Rc::new(Line { clock, start: Nanos(100), pacing, given_up: Nanos(1_000), taken, waiting, timer })
+    }
+
+    fn scheduled(intended: u64, taken: u64, late: Late) -> Scheduled {
+        Scheduled { intended: Nanos(intended), taken: Nanos(taken), late }
+    }
+
+    #[tokio::test]
+    async fn each_start_is_taken_once_and_its_lateness_has_a_reason() {
+        let line = line();
+        assert_eq!(line.next(Nanos(99), Nanos(0)), Turn::Wait, "not even the first before the window starts");
+        assert_eq!(line.next(Nanos(102), Nanos(0)), Turn::Send(scheduled(100, 102, Late::Engine)));
+        assert_eq!(line.next(Nanos(102), Nanos(0)), Turn::Wait);
+        // Nobody was free at 110, and at 120 nobody but a connection that is still in line.
+        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(scheduled(110, 123, Late::Connections)));
+        line.waiting.set(1);
+        assert_eq!(line.next(Nanos(123), Nanos(123)), Turn::Send(scheduled(120, 123, Late::Engine)));
+    }
+
+    #[tokio::test]
+    async fn due_starts_are_sent_after_the_window_and_given_up_at_last() {
+        let line = line();
+        assert_eq!(line.next(Nanos(999), Nanos(999)), Turn::Send(scheduled(100, 999, Late::Connections)));
+        for intended in [110, 120, 130, 140] {
+            let start = scheduled(intended, 1_000, Late::Connections);
+            assert_eq!(line.next(Nanos(1_000), Nanos(1_000)), Turn::GiveUp(start));
+        }
+        assert_eq!(line.next(Nanos(1_000), Nanos(1_000)), Turn::Stop);
+    }
+
+    #[tokio::test]
+    async fn exchanges_time_out_after_their_send_and_at_the_end_of_the_drain_at_the_latest() {
+        let line = line();
+        assert_eq!(line.deadline(Nanos(100), Nanos(50)), Nanos(150));
+        assert_eq!(line.deadline(Nanos(980), Nanos(50)), Nanos(1_000));
+    }
+}
