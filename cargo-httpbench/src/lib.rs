@@ -13,6 +13,7 @@
 //! | [`bench`](mod@bench) | our end of the control channel to a bench binary | what its numbers mean |
 //! | [`prepare`] | built and running parts of a package | measuring them |
 //! | [`measure`] | rounds, their plan, what they saw | the slices, which run in the engine of [`httpbench_core`] |
+//! | [`baseline`] | what was saved: files, names, locks, what must be equal | saving and comparing |
 //! | [`stats`] | order statistics; no HTTP | everything else |
 //! | [`verdict`] | limits and saturation, from measured values | passing or failing |
 //! | [`gate`], [`exit_code`] | passing or failing | |
@@ -24,6 +25,7 @@
 //! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
 //! `httpbench-macros`.
 
+pub mod baseline;
 pub mod bench;
 pub mod build;
 pub mod cargo;

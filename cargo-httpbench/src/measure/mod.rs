@@ -13,7 +13,7 @@ mod round;
 pub(crate) mod sample;
 mod turn;
 
-pub use cores::Cores;
+pub use cores::{Cores, cpu_quota, usable_cores};
 pub use measured::{MeasuredPackage, MeasuredRound, MeasuredScenario, values};
 pub use plan::SliceScheme;
 pub use progress::{Progress, Schedule};

@@ -66,7 +66,12 @@ pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<Measure
             doc: String::new(),
             location: Location { file: "benches/http.rs".to_owned(), line: 1 },
             options: Options::default(),
-            request: Ok(RequestSummary { method: "GET".to_owned(), target: "/".to_owned(), body_bytes: 0 }),
+            request: Ok(RequestSummary {
+                method: "GET".to_owned(),
+                target: "/".to_owned(),
+                body_bytes: 0,
+                checksum: 0,
+            }),
         },
         scheme: Some(SliceScheme::new(&load, 5, None)),
         load,
