@@ -49,6 +49,26 @@ pub(super) fn find(folder: &Path, record: Option<&ExecutableRecord>) -> io::Resu
     }
 }
 
+/// Copies the executable that a record tells of to `to`, and proves the copy. Without a whole one, nothing is left at `to`.
+pub(super) fn copy_out(folder: &Path, record: Option<&ExecutableRecord>, to: &Path) -> io::Result<StoredExecutable> {
+    let Some(record) = record.filter(|record| record.kept == Kept::Whole) else {
+        return Ok(StoredExecutable::NotStored);
+    };
+    let from = match File::open(place(folder, &record.sha256)) {
+        Ok(from) => from,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoredExecutable::Missing),
+        Err(error) => return Err(error),
+    };
+    let beside = to.parent().unwrap_or(Path::new("."));
+    let written = write(from, beside, u64::MAX)?;
+    if written.sha256 == record.sha256 {
+        fs::rename(&written.path, to)?;
+        return Ok(StoredExecutable::Whole(to.to_owned()));
+    }
+    fs::remove_file(&written.path)?;
+    Ok(StoredExecutable::Corrupt { expected: record.sha256.clone(), found: written.sha256 })
+}
+
 /// Keeps an executable in `folder`. The same bytes are kept once; a damaged copy is replaced.
 pub(super) fn keep(executable: &Path, folder: &Path, cap: u64) -> io::Result<ExecutableRecord> {
     let sha256 = Sha256Hex::of_file(executable)?;
@@ -161,6 +181,26 @@ mod tests {
         assert_eq!(record.sha256, Sha256Hex::of_bytes(b"server"));
         assert_eq!(find(folder.path(), Some(&record)).expect("readable"), StoredExecutable::NotStored);
         assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn copy_is_whole_and_can_be_started_or_is_not_there_at_all() {
+        let (here, folder) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let script = executable(here.path(), b"#!/bin/sh\nexit 7\n");
+        let record = keep(&script, folder.path(), EXECUTABLE_CAP).expect("kept");
+        let to = here.path().join("copy");
+        let copied = copy_out(folder.path(), Some(&record), &to).expect("copied");
+        assert_eq!(copied, StoredExecutable::Whole(to.clone()));
+        assert_eq!(std::process::Command::new(&to).status().expect("it starts").code(), Some(7));
+
+        fs::write(place(folder.path(), &record.sha256), b"other").expect("written");
+        let to = here.path().join("second");
+        let copied = copy_out(folder.path(), Some(&record), &to).expect("looked at");
+        assert!(matches!(copied, StoredExecutable::Corrupt { .. }));
+        fs::remove_file(place(folder.path(), &record.sha256)).expect("removed");
+        assert_eq!(copy_out(folder.path(), Some(&record), &to).expect("looked at"), StoredExecutable::Missing);
+        assert_eq!(copy_out(folder.path(), None, &to).expect("looked at"), StoredExecutable::NotStored);
+        assert_eq!(fs::read_dir(here.path()).expect("readable").count(), 2);
     }
 
     #[test]

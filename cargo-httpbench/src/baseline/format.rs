@@ -307,6 +307,14 @@ mod tests {
         assert_eq!(back.to_json().expect("it can be written"), text);
     }
 
+    /// Files of this schema are in the caches of users. Where this fails, the schema has changed: read both, raise [`SCHEMA`], and
+    /// keep this file as it is.
+    #[test]
+    fn text_of_schema_1_is_read_as_ever() {
+        let text = include_bytes!("schema_1.json");
+        assert_eq!(Baseline::from_json(text).expect("it can be read"), sample_baseline());
+    }
+
     #[test]
     fn later_schema_is_refused_by_the_version_that_it_needs() {
         let error = edited(|value| {

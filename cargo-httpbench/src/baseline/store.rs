@@ -58,7 +58,7 @@ pub struct Missing {
 pub struct StoredBaseline {
     /// What was measured. It may be without scenarios only if somebody edited it.
     pub baseline: Baseline,
-    /// What can be started. A later save removes it: whoever starts it copies it first.
+    /// What can be started. In the store a later save removes it: whoever starts it uses [`Store::check_out`].
     pub executable: StoredExecutable,
     /// Where both lie.
     pub folder: PathBuf,
@@ -238,19 +238,42 @@ impl Store {
     ///
     /// When it cannot be read, or a later version wrote it: exit code 96.
     pub fn load(&self, name: &BaselineName, package: &str) -> Result<Found> {
+        self.look(name, package, |baseline, folder| self.executable_of(baseline, folder))
+    }
+
+    /// Reads a package's baseline and copies its executable to `place`, where no later save reaches it. The bytes are proven while
+    /// they are copied, so what is started is what was saved; a whole executable then is at `place`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::load`]; when the copy cannot be written: exit code 110.
+    pub fn check_out(&self, name: &BaselineName, package: &str, place: &Path) -> Result<Found> {
+        self.look(name, package, |baseline, folder| {
+            executable::copy_out(folder, baseline.executable.as_ref(), place).map_err(|error| {
+                Error::new(ExitCode::OutputFailed, format!("the executable of baseline `{name}` cannot be copied"))
+                    .caused_by(error)
+                    .details("from and to", [folder.display().to_string(), place.display().to_string()])
+            })
+        })
+    }
+
+    fn look(
+        &self,
+        name: &BaselineName,
+        package: &str,
+        mut executable_of: impl FnMut(&Baseline, &Path) -> Result<StoredExecutable>,
+    ) -> Result<Found> {
         let folder = self.folder_of(name, package);
         let mut looks = LOOKS;
         loop {
             let Some(baseline) = self.readable(name, package)? else {
                 return self.missing(name, package).map(Found::Missing);
             };
-            let executable = self.executable_of(&baseline, &folder)?;
+            let executable = executable_of(&baseline, &folder)?;
             // A save may have come between the two looks, and taken the executable away.
             looks -= 1;
-            if executable == StoredExecutable::Missing
-                && looks > 0
-                && self.readable(name, package)?.as_ref() != Some(&baseline)
-            {
+            let gone = executable == StoredExecutable::Missing;
+            if gone && looks > 0 && self.readable(name, package)?.as_ref() != Some(&baseline) {
                 continue;
             }
             return Ok(Found::Stored(Box::new(StoredBaseline { baseline, executable, folder })));
@@ -357,7 +380,7 @@ impl Store {
             Ok(text) => Baseline::from_json(&text)
                 .map(Some)
                 .map_err(|error| self.unreadable(name.as_str(), package, &folder, error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(self.unreadable(name.as_str(), package, &folder, error)),
         }
     }

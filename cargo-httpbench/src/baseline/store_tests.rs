@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
 use httpbench_core::model::Metric;
@@ -324,7 +324,11 @@ fn saver() {
     let store = Store::open(Path::new(&folder), None);
     let times = if env::var(DIE_AT).is_ok() { 1 } else { 100_000 };
     let own = process::id();
+    let start = Instant::now();
     for index in 0..times {
+        if start.elapsed() > Duration::from_secs(60) {
+            return; // Whoever started it has gone.
+        }
         let server = Path::new(&folder).join(format!("server {own}"));
         // Long enough to be killed in the middle of.
         let number = f64::from(index % 7 + 2);
@@ -333,7 +337,17 @@ fn saver() {
     }
 }
 
-fn start_saver(folder: &Path, die_at: Option<Step>) -> process::Child {
+/// A saver that ends with the test, however that ends.
+struct Saver(process::Child);
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_saver(folder: &Path, die_at: Option<Step>) -> Saver {
     let mut command = Command::new(env::current_exe().expect("this test"));
     command
         .args(["--exact", "baseline::store::tests::saver", "--ignored", "--nocapture"])
@@ -343,12 +357,15 @@ fn start_saver(folder: &Path, die_at: Option<Step>) -> process::Child {
     if let Some(step) = die_at {
         command.env(DIE_AT, format!("{step:?}"));
     }
-    command.spawn().expect("it starts")
+    Saver(command.spawn().expect("it starts"))
 }
 
 /// What a saver writes: number and executable belong together.
 fn assert_complete(place: &Place, accepted: impl Fn(f64) -> bool) {
-    let stored = place.stored("main");
+    let copy = place.folder.path().join("copy");
+    let Found::Stored(stored) = place.store.check_out(&named("main"), "shop", &copy).expect("readable") else {
+        panic!("it is missing");
+    };
     let number = throughput(&stored.baseline);
     assert!(accepted(number), "{number}");
     let expected = if number == 1.0 { "server 1".to_owned() } else { number.to_string().repeat(200_000) };
@@ -366,7 +383,7 @@ fn save_that_is_killed_at_any_step_leaves_the_old_baseline_or_the_new_one_whole(
     ] {
         let place = Place::new();
         place.save("main", 1.0, Some("server 1"));
-        let status = start_saver(place.folder.path(), Some(step)).wait().expect("it ends");
+        let status = start_saver(place.folder.path(), Some(step)).0.wait().expect("it ends");
         assert_eq!(status.signal(), Some(9), "{step:?}");
         assert_complete(&place, |number| number == expected);
         // The next save works and tidies up.
@@ -379,7 +396,7 @@ fn save_that_is_killed_at_any_step_leaves_the_old_baseline_or_the_new_one_whole(
 #[test]
 fn first_save_that_is_killed_leaves_no_baseline_or_a_whole_one() {
     let place = Place::new();
-    let status = start_saver(place.folder.path(), Some(Step::BeforeRename)).wait().expect("it ends");
+    let status = start_saver(place.folder.path(), Some(Step::BeforeRename)).0.wait().expect("it ends");
     assert_eq!(status.signal(), Some(9));
     assert!(matches!(place.store.load(&named("main"), "shop"), Ok(Found::Missing(_))));
     assert!(place.store.list().expect("readable").is_empty());
@@ -397,9 +414,9 @@ fn two_savers_at_once_that_are_killed_at_any_moment_leave_one_complete_baseline(
             thread::sleep(Duration::from_millis(7));
         }
         for saver in &mut savers {
-            assert!(saver.try_wait().expect("it can be asked").is_none(), "a saver failed");
-            saver.kill().expect("it can be killed");
-            saver.wait().expect("it ends");
+            assert!(saver.0.try_wait().expect("it can be asked").is_none(), "a saver failed");
+            saver.0.kill().expect("it can be killed");
+            saver.0.wait().expect("it ends");
         }
         assert_complete(&place, |_| true);
     }
