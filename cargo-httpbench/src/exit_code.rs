@@ -13,7 +13,7 @@ pub enum ExitCode {
     Usage,
     /// 4: no scenario is selected.
     NothingSelected,
-    /// 96: the configuration is wrong.
+    /// 96: the configuration is wrong, or a baseline cannot be read.
     Configuration,
     /// 100: a limit is exceeded.
     Regression,

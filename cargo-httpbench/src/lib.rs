@@ -7,13 +7,13 @@
 //! |---|---|---|
 //! | [`cli`], [`config`] | flags, files, environment → [`config::Settings`] | acting on them |
 //! | [`cargo`], [`discover`], [`build`] | packages, targets, executables | starting them |
-//! | [`revision`] | the server of another git revision: checked out, built, kept | comparing it |
 //! | [`environment`] | what a child process inherits | who the child is |
 //! | [`process`], [`interrupt`] | supervised children, signals | what the children are for |
 //! | [`server`] | the server under test: folder, port, readiness, memory, end | the load on it |
 //! | [`bench`](mod@bench) | our end of the control channel to a bench binary | what its numbers mean |
 //! | [`prepare`] | built and running parts of a package | measuring them |
 //! | [`measure`] | rounds, their plan, what they saw | the slices, which run in the engine of [`httpbench_core`] |
+//! | [`baseline`], [`revision`] | what is compared with: kept by an earlier run, or built from git | measuring it |
 //! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
 //! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
 //! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
@@ -26,6 +26,7 @@
 //! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
 //! `httpbench-macros`.
 
+pub mod baseline;
 pub mod bench;
 pub mod build;
 pub mod cargo;

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Package;
 
+use crate::baseline::Store;
 use crate::bench::{Bench, SupervisedBenches};
 use crate::build::{self, BenchExecutable, RunFolder};
 use crate::cargo::{Cargo, SupervisedCargo};
 use crate::cli::Invocation;
-use crate::config::{self, Layers};
+use crate::config::{self, BaselineLayer, Layers};
 use crate::discover::{BenchPackage, Workspace};
 use crate::environment::{self, Environment};
 use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Cores, Selected};
 use crate::server::{PortPolicy, ServerSpec};
@@ -165,12 +167,51 @@ impl<'run> Project<'run> {
         Ok(prepared)
     }
 
+    /// Where the baselines of a package are kept.
+    #[must_use]
+    pub fn store(&self, layers: &Layers) -> Store {
+        Store::open(&self.workspace.results(), layers.baselines().dir.as_deref())
+    }
+
+    /// The one folder of baselines that the selected packages share.
+    ///
+    /// # Errors
+    ///
+    /// When a configuration is wrong, or says different folders for different packages: exit code 96.
+    pub fn baselines(&self, shell: &mut Shell) -> Result<Store> {
+        let mut stores: Vec<(Store, String)> = Vec::new();
+        for package in self.workspace.selected(&self.invocation.cargo)? {
+            let store = self.store(&self.layers(package, shell)?);
+            if stores.iter().all(|(known, _)| *known != store) {
+                stores.push((store, package.name.to_string()));
+            }
+        }
+        match stores.len() {
+            1 => Ok(stores.remove(0).0),
+            // A workspace without any package has no configuration of one either.
+            0 => Ok(Store::open(&self.workspace.results(), None)),
+            _ => Err(Error::new(
+                ExitCode::Configuration,
+                "the selected packages keep their baselines in different folders",
+            )
+            .details(
+                "folders",
+                stores.iter().map(|(store, package)| format!("{package}: {}", store.folder().display())),
+            )
+            .help("choose one of the packages with `-p`, or say `baseline-dir` once for the whole workspace")),
+        }
+    }
+
     fn layers(&self, package: &Package, shell: &mut Shell) -> Result<Layers> {
         let files = config::read_files(self.workspace.root(), &root_of(package))?;
         let (environment, warnings) = config::read_variables(&Environment::inherited())?;
         tell(&files.warnings, shell)?;
         tell(&warnings, shell)?;
         Ok(Layers {
+            environment_baselines: BaselineLayer {
+                dir: config::baseline_dir_variable(&Environment::inherited()).map(|dir| self.cargo.absolute(&dir)),
+                saving: None,
+            },
             workspace: files.workspace,
             package: files.package,
             environment,

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::baseline;
 use crate::cli::{Invocation, Task};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -26,6 +27,7 @@ pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) ->
         Task::List => looking::list(&project, invocation, shell),
         Task::TraceOne(scenario) => looking::trace_one(&project, scenario, shell, interrupt),
         Task::BuildOnly => build_only(&project, shell),
+        Task::Baseline(command) => baseline::run(&project, command, shell),
         Task::Run => measure_all(&project, invocation, shell, interrupt),
     }
 }

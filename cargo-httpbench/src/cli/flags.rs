@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::baseline::BaselineName;
 use crate::config;
 
 const AFTER_HELP: &str = "Use `--help` for examples and exit codes.";
@@ -20,19 +21,22 @@ Examples:
   cargo httpbench list                         Print the scenarios; start no server
   cargo httpbench run list                     Scenarios whose name contains `list`
   cargo httpbench --trace-one http::index      Print one exchange as it goes over the wire
+  cargo httpbench --save-baseline main         Keep the numbers and the server as baseline `main`
+  cargo httpbench --baseline main              Measure against it; exit 100 on a regression
+  cargo httpbench baseline list                Print the baselines that are kept
   cargo httpbench serve --bin shop             Start the server as a run would, and keep it up
 
 Configuration: `httpbench.toml` beside `Cargo.toml`, or `[package.metadata.httpbench]` in it; those of the workspace's root are \
 the defaults. A later layer wins: built-in, workspace, package, attribute of the scenario, `HTTPBENCH_*` environment, command line. \
 Variables: HTTPBENCH_CONNECTIONS, HTTPBENCH_THREADS, HTTPBENCH_DURATION, HTTPBENCH_WARM_UP, HTTPBENCH_ROUNDS, HTTPBENCH_SLICE, \
-HTTPBENCH_REQUEST_TIMEOUT, HTTPBENCH_CONNECT_TIMEOUT.
+HTTPBENCH_REQUEST_TIMEOUT, HTTPBENCH_CONNECT_TIMEOUT, HTTPBENCH_BASELINE_DIR.
 
 Exit codes:
     0  done, and nothing exceeded its limit
     1  something that should not happen did: please report it
     2  the command line is wrong
     4  no scenario is selected
-   96  the configuration is wrong
+   96  the configuration is wrong, or a baseline cannot be read
   100  a limit is exceeded
   101  cargo could not build the server or the bench target
   102  `cargo metadata` failed
@@ -72,11 +76,13 @@ pub(super) enum Command {
     List(Box<ListFlags>),
     /// Start the server as a run would, say where it listens, and keep it up until Ctrl-C
     Serve(Box<ServeFlags>),
+    /// List, show, remove, export or import the baselines that `--save-baseline` keeps
+    Baseline(Box<BaselineFlags>),
 }
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 4] = ["run", "list", "serve", "help"];
+    pub(super) const NAMES: [&str; 5] = ["run", "list", "serve", "baseline", "help"];
 }
 
 #[derive(Debug, Args)]
@@ -237,12 +243,137 @@ pub(super) struct LoadFlags {
 #[command(next_help_heading = "Comparison")]
 pub(super) struct ComparisonFlags {
     /// Compare with a git revision: the merge base of REV and HEAD, built beside the working tree and measured in turn with it
-    #[arg(long, value_name = "REV", conflicts_with_all = ["list", "trace_one", "no_run"])]
+    #[arg(long, value_name = "REV", group = "compared", conflicts_with_all = ["list", "trace_one", "no_run", "baseline"])]
     pub(super) against: Option<String>,
 
     /// Compare with REV itself, not with the merge base
     #[arg(long, requires = "against")]
     pub(super) exact_rev: bool,
+
+    /// Keep the numbers and the server's executable under this name, for later runs [default name: main]
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        default_missing_value = BaselineName::DEFAULT,
+        conflicts_with_all = ["list", "no_run", "trace_one"]
+    )]
+    pub(super) save_baseline: Option<BaselineName>,
+
+    /// Measure against the server that is kept under this name, side by side [default name: main]
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        default_missing_value = BaselineName::DEFAULT,
+        group = "compared",
+        conflicts_with_all = ["list", "no_run", "trace_one"]
+    )]
+    pub(super) baseline: Option<BaselineName>,
+
+    /// Measure even if both servers are the same, byte by byte, to see how much two equal servers differ
+    #[arg(long, requires = "compared")]
+    pub(super) force_aa: bool,
+
+    /// When the baseline or one of its scenarios is missing: `fail` with 108, `warn`, or `ignore` [default: warn; with --ci: fail]
+    #[arg(long, value_name = "WHAT", requires = "compared", hide_possible_values = true)]
+    pub(super) on_missing: Option<OnMissingFlag>,
+
+    /// When a comparison is inconclusive: `fail` with 108, or `warn` [default: warn]
+    #[arg(long, value_name = "WHAT", requires = "compared", hide_possible_values = true)]
+    pub(super) on_inconclusive: Option<OnInconclusiveFlag>,
+
+    /// Tell regressions, and exit with 0 all the same
+    #[arg(long)]
+    pub(super) no_fail_on_regression: bool,
+
+    /// A run of continuous integration: what is missing fails, and pull requests replace no baseline [default: if CI=true]
+    #[arg(long)]
+    pub(super) ci: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BaselineFlags {
+    #[command(subcommand)]
+    pub(super) command: BaselineFlagsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BaselineFlagsCommand {
+    /// Print one line for each baseline of each package
+    List(StoreFlags),
+    /// Print what a baseline holds: build, machine, set-up, the medians of each scenario
+    Show {
+        /// The baseline
+        name: BaselineName,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Remove baselines, with their executables, of every package
+    Rm {
+        /// The baselines
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<BaselineName>,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Write a baseline with its executables to one file, for another machine or a cache
+    Export {
+        /// The baseline
+        name: BaselineName,
+        /// The file [default: the baseline's name with `.tar`, here]
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// Replace the file if it is there
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+    /// Take a baseline in that `export` wrote, and print where its executable comes from
+    Import {
+        /// The file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Replace a baseline of the same name
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        store: StoreFlags,
+    },
+}
+
+/// Where the baselines are looked for: packages may keep theirs in folders of their own.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Packages")]
+pub(super) struct StoreFlags {
+    /// Package whose `baseline-dir` is meant, where packages have different ones [default: that of the current directory]
+    #[arg(short, long = "package", value_name = "SPEC", action = ArgAction::Append)]
+    pub(super) packages: Vec<String>,
+
+    /// Path to `Cargo.toml` [default: the nearest one above the current directory]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(super) manifest_path: Option<PathBuf>,
+
+    /// Folder for everything that is built or recorded [default: cargo's target directory]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    pub(super) target_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnMissingFlag {
+    Fail,
+    Warn,
+    Ignore,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnInconclusiveFlag {
+    Fail,
+    Warn,
 }
 
 #[derive(Debug, Args)]

@@ -4,16 +4,21 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::flags::{
-    ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag, ListFlags, LoadFlags, OutputFlags,
-    PackageFlags, RunFlags, SelectionFlags, ServeFlags,
+    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag,
+    ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags,
+    ServeFlags,
 };
-use super::{Invocation, MessageFormat, OutputOptions, Task};
+use super::{
+    ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
+    OutputOptions, Task,
+};
+use crate::baseline::{BaselineCommand, Ci, Replacing};
 use crate::bench::{Ignored, Matching, Selection};
 use crate::cargo::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
 use crate::revision::{Against, WhichCommit};
 
-pub(super) fn of(flags: Flags) -> Result<Invocation, clap::Error> {
+pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
     match flags.command {
         None => {
             // An option has come before it, so clap took the word as a filter; that is hardly what was meant.
@@ -28,15 +33,16 @@ pub(super) fn of(flags: Flags) -> Result<Invocation, clap::Error> {
                     ),
                 ));
             }
-            Ok(run(flags.run))
+            Ok(run(flags.run, ci))
         }
-        Some(Command::Run(flags)) => Ok(run(*flags)),
+        Some(Command::Run(flags)) => Ok(run(*flags, ci)),
         Some(Command::List(flags)) => Ok(list(*flags)),
         Some(Command::Serve(flags)) => Ok(serve(*flags)),
+        Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
     }
 }
 
-fn run(flags: RunFlags) -> Invocation {
+fn run(flags: RunFlags, ci: Ci) -> Invocation {
     let output = output(&flags.output);
     let seed = flags.load.seed;
     let task = match (flags.trace_one, flags.list, flags.no_run) {
@@ -50,7 +56,7 @@ fn run(flags: RunFlags) -> Invocation {
         cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
         selection: selection(flags.selection),
         load: load(&flags.load),
-        against: against(flags.comparison),
+        comparison: comparison(flags.comparison, ci),
         seed,
         output,
     }
@@ -63,7 +69,7 @@ fn list(flags: ListFlags) -> Invocation {
         cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
         selection: selection(flags.selection),
         load: LoadLayer::default(),
-        against: None,
+        comparison: ComparisonOptions::default(),
         seed: None,
         output,
     }
@@ -76,15 +82,68 @@ fn serve(flags: ServeFlags) -> Invocation {
         cargo: cargo(flags.packages, Vec::new(), flags.compilation, output),
         selection: Selection::default(),
         load: LoadLayer::default(),
-        against: None,
+        comparison: ComparisonOptions::default(),
         seed: None,
         output,
     }
 }
 
-fn against(flags: ComparisonFlags) -> Option<Against> {
+fn baseline(flags: BaselineFlags) -> Invocation {
+    let replacing = |force| if force { Replacing::Yes } else { Replacing::No };
+    let (command, store) = match flags.command {
+        BaselineFlagsCommand::List(store) => (BaselineCommand::List, store),
+        BaselineFlagsCommand::Show { name, store } => (BaselineCommand::Show(name), store),
+        BaselineFlagsCommand::Rm { names, store } => (BaselineCommand::Remove(names), store),
+        BaselineFlagsCommand::Export { name, file, force, store } => {
+            (BaselineCommand::Export { name, file, replacing: replacing(force) }, store)
+        }
+        BaselineFlagsCommand::Import { file, force, store } => {
+            (BaselineCommand::Import { file, replacing: replacing(force) }, store)
+        }
+    };
+    let output = output(&store.output);
+    Invocation {
+        task: Task::Baseline(command),
+        cargo: CargoOptions {
+            packages: if store.packages.is_empty() {
+                PackageChoice::Default
+            } else {
+                PackageChoice::Named(store.packages)
+            },
+            target_dir: store.target_dir,
+            manifest_path: store.manifest_path,
+            verbosity: output.verbosity,
+            color: output.color,
+            ..CargoOptions::default()
+        },
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        comparison: ComparisonOptions::default(),
+        seed: None,
+        output,
+    }
+}
+
+fn comparison(flags: ComparisonFlags, environment: Ci) -> ComparisonOptions {
     let commit = if flags.exact_rev { WhichCommit::Exact } else { WhichCommit::MergeBase };
-    flags.against.map(|rev| Against { rev, commit })
+    let ci = if flags.ci { Ci::Yes } else { environment };
+    ComparisonOptions {
+        save: flags.save_baseline,
+        baseline: flags.baseline,
+        against: flags.against.map(|rev| Against { rev, commit }),
+        identical: if flags.force_aa { IdenticalServers::Measured } else { IdenticalServers::Trusted },
+        on_missing: match (flags.on_missing, ci) {
+            (Some(OnMissingFlag::Fail), _) | (None, Ci::Yes) => OnMissing::Fail,
+            (Some(OnMissingFlag::Warn), _) | (None, Ci::No) => OnMissing::Warn,
+            (Some(OnMissingFlag::Ignore), _) => OnMissing::Ignore,
+        },
+        on_inconclusive: match flags.on_inconclusive {
+            Some(OnInconclusiveFlag::Fail) => OnInconclusive::Fail,
+            Some(OnInconclusiveFlag::Warn) | None => OnInconclusive::Warn,
+        },
+        on_regression: if flags.no_fail_on_regression { OnRegression::Tell } else { OnRegression::Fail },
+        ci,
+    }
 }
 
 fn selection(flags: SelectionFlags) -> Selection {

@@ -10,9 +10,11 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
+use crate::baseline::{BaselineCommand, BaselineName, Ci};
 use crate::bench::Selection;
 use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
+use crate::environment::Environment;
 use crate::revision::Against;
 
 /// What the user asked for.
@@ -26,8 +28,8 @@ pub struct Invocation {
     pub selection: Selection,
     /// The configuration's last layer.
     pub load: LoadLayer,
-    /// The git revision to compare with.
-    pub against: Option<Against>,
+    /// What the measurement is compared with, and kept as.
+    pub comparison: ComparisonOptions,
     /// Decides the order of scenarios and everything else that is drawn at random.
     pub seed: Option<u64>,
     /// How it is told.
@@ -47,6 +49,71 @@ pub enum Task {
     TraceOne(String),
     /// Start the server as a run would, and keep it up.
     Serve,
+    /// List, show, remove, export or import baselines.
+    Baseline(BaselineCommand),
+}
+
+/// What a measurement is compared with and kept as, and what decides whether that passes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComparisonOptions {
+    /// Keep it under this name.
+    pub save: Option<BaselineName>,
+    /// Compare it with the baseline of this name.
+    pub baseline: Option<BaselineName>,
+    /// Compare it with this git revision. Never together with `baseline`.
+    pub against: Option<Against>,
+    /// What is done about servers that are the same.
+    pub identical: IdenticalServers,
+    /// What a comparison that has nothing to compare with means.
+    pub on_missing: OnMissing,
+    /// What `inconclusive` means.
+    pub on_inconclusive: OnInconclusive,
+    /// What a regression means.
+    pub on_regression: OnRegression,
+    /// Whether this is a run of continuous integration.
+    pub ci: Ci,
+}
+
+/// What is done about a candidate that is the baseline, byte by byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdenticalServers {
+    /// They are `unchanged`, and nothing is measured.
+    #[default]
+    Trusted,
+    /// They are measured all the same: `--force-aa`.
+    Measured,
+}
+
+/// What a missing baseline, a removed scenario or nothing to compare means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMissing {
+    /// The run fails (108). The default in continuous integration.
+    Fail,
+    /// It is a warning. The default elsewhere.
+    #[default]
+    Warn,
+    /// It is told in the report alone.
+    Ignore,
+}
+
+/// What an `inconclusive` cell means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInconclusive {
+    /// The run fails (108).
+    Fail,
+    /// It is told, and the run passes.
+    #[default]
+    Warn,
+}
+
+/// What a `regressed` cell means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnRegression {
+    /// The run fails (100).
+    #[default]
+    Fail,
+    /// It is told, and the run passes.
+    Tell,
 }
 
 /// How results and progress are told.
@@ -78,11 +145,16 @@ pub enum MessageFormat {
 ///
 /// When they are wrong (exit code 2), or ask for help or the version (exit code 0). The error prints itself.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    parse_in(args, Ci::of(&Environment::inherited()))
+}
+
+/// As [`parse`], where the environment says that this is, or is not, continuous integration.
+fn parse_in(args: impl IntoIterator<Item = OsString>, ci: Ci) -> Result<Invocation, clap::Error> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|first| first == "httpbench") {
         args.remove(1);
     }
-    meaning::of(flags::Flags::try_parse_from(args)?)
+    meaning::of(flags::Flags::try_parse_from(args)?, ci)
 }
 
 /// The command line as clap knows it, for completions and manual pages.

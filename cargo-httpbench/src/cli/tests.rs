@@ -5,14 +5,22 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 
-use super::{Invocation, MessageFormat, Task, command, parse};
+use super::{
+    ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression, Task,
+    command, parse_in,
+};
+use crate::baseline::{BaselineCommand, BaselineName, Ci, Replacing};
 use crate::bench::{Ignored, Matching};
 use crate::cargo::{Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
 use crate::revision::{Against, WhichCommit};
 
 fn read(line: &str) -> Result<Invocation, clap::Error> {
-    parse(std::iter::once("cargo-httpbench").chain(line.split_whitespace()).map(OsString::from))
+    read_in(line, Ci::No)
+}
+
+fn read_in(line: &str, ci: Ci) -> Result<Invocation, clap::Error> {
+    parse_in(std::iter::once("cargo-httpbench").chain(line.split_whitespace()).map(OsString::from), ci)
 }
 
 fn right(line: &str) -> Invocation {
@@ -119,7 +127,7 @@ fn load_flags_fill_the_last_layer() {
 
 #[test]
 fn revision_means_its_merge_base_unless_it_is_wanted_exactly() {
-    let against = |line: &str| right(line).against;
+    let against = |line: &str| right(line).comparison.against;
     let rev = "origin/main".to_owned();
     assert_eq!(against(""), None);
     assert_eq!(against("--against origin/main"), Some(Against { rev: rev.clone(), commit: WhichCommit::MergeBase }));
@@ -195,4 +203,72 @@ fn help_is_worth_reading_and_names_every_exit_code() {
     let undocumented: Vec<_> =
         command().get_arguments().filter(|arg| arg.get_help().is_none()).map(|arg| arg.get_id().to_string()).collect();
     assert_eq!(undocumented, Vec::<String>::new());
+}
+
+fn name(text: &str) -> BaselineName {
+    text.parse().expect("a name")
+}
+
+#[test]
+fn baselines_have_a_default_name_and_do_not_depend_on_each_other() {
+    let comparison = |line| right(line).comparison;
+    assert_eq!(comparison(""), ComparisonOptions::default());
+    assert_eq!(comparison("--save-baseline").save, Some(name("main")));
+    let both = comparison("--baseline main --save-baseline feature/x");
+    assert_eq!((both.baseline, both.save), (Some(name("main")), Some(name("feature/x"))));
+    assert_eq!(comparison("search --baseline").baseline, Some(name("main")));
+}
+
+#[test]
+fn policies_mean_what_they_say_and_continuous_integration_is_strict_about_what_is_missing() {
+    let comparison = |line: &str, ci| read_in(line, ci).expect("right").comparison;
+    assert_eq!(comparison("", Ci::No).on_missing, OnMissing::Warn);
+    for (line, ci) in [("--ci", Ci::No), ("", Ci::Yes), ("--ci", Ci::Yes)] {
+        let strict = comparison(line, ci);
+        assert_eq!(
+            (strict.ci, strict.on_missing, strict.on_inconclusive),
+            (Ci::Yes, OnMissing::Fail, OnInconclusive::Warn)
+        );
+    }
+    assert_eq!(comparison("--baseline --on-missing ignore", Ci::Yes).on_missing, OnMissing::Ignore);
+    assert_eq!(comparison("--baseline --on-missing warn --ci", Ci::No).on_missing, OnMissing::Warn);
+    let all = comparison("--baseline --on-inconclusive fail --no-fail-on-regression --force-aa", Ci::No);
+    assert_eq!(
+        (all.on_inconclusive, all.on_regression, all.identical),
+        (OnInconclusive::Fail, OnRegression::Tell, IdenticalServers::Measured)
+    );
+}
+
+#[test]
+fn subcommand_baseline_has_its_own_commands() {
+    let task = |line| right(line).task;
+    assert_eq!(task("baseline list"), Task::Baseline(BaselineCommand::List));
+    assert_eq!(task("baseline show feature/x"), Task::Baseline(BaselineCommand::Show(name("feature/x"))));
+    assert_eq!(task("baseline rm a b"), Task::Baseline(BaselineCommand::Remove(vec![name("a"), name("b")])));
+    let export = BaselineCommand::Export { name: name("a"), file: Some("x.tar".into()), replacing: Replacing::Yes };
+    assert_eq!(task("baseline export a x.tar --force"), Task::Baseline(export));
+    let import = BaselineCommand::Import { file: "x.tar".into(), replacing: Replacing::No };
+    assert_eq!(task("baseline import x.tar"), Task::Baseline(import));
+    let invocation = right("baseline list -p shop --target-dir t --message-format json");
+    assert_eq!(invocation.cargo.packages, PackageChoice::Named(vec!["shop".to_owned()]));
+    assert_eq!((invocation.cargo.target_dir, invocation.output.format), (Some("t".into()), MessageFormat::Json));
+}
+
+#[test]
+fn policies_of_a_comparison_without_one_and_impossible_names_are_refused() {
+    for (line, said) in [
+        ("--force-aa", "--baseline"),
+        ("--on-missing fail", "--baseline"),
+        ("--on-inconclusive fail", "--baseline"),
+        ("--list --baseline", "cannot be used with"),
+        ("--no-run --save-baseline", "cannot be used with"),
+        ("--baseline --on-missing maybe", "ignore"),
+        ("baseline", "list"),
+        ("baseline rm", "NAME"),
+        ("--save-baseline=", "must not be empty"),
+    ] {
+        let error = read(line).expect_err(line);
+        assert_eq!(error.exit_code(), 2, "{line}");
+        assert!(error.to_string().contains(said), "`{line}` does not say `{said}`: {error}");
+    }
 }

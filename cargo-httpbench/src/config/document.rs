@@ -11,15 +11,17 @@ use toml::de::{DeTable, DeValue};
 
 use super::value::{self, ValueError};
 use super::{ReadyLayer, SettingsLayer};
+use crate::baseline::Saving;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::nearest::nearest;
 use crate::warning::Warning;
 
 const SECTIONS: [&str; 4] = ["server", "defaults", "tolerance", "limit"];
-const SERVER: [&str; 9] = ["bin", "args", "env", "copy", "setup", "teardown", "working-dir", "ready", "stop-timeout"];
+const SERVER: [&str; 10] =
+    ["bin", "args", "env", "show-env", "copy", "setup", "teardown", "working-dir", "ready", "stop-timeout"];
 const READY: [&str; 3] = ["path", "status", "timeout"];
-const DEFAULTS: [&str; 9] = [
+const DEFAULTS: [&str; 11] = [
     "connections",
     "arrival-rate",
     "threads",
@@ -29,6 +31,8 @@ const DEFAULTS: [&str; 9] = [
     "slice",
     "request-timeout",
     "connect-timeout",
+    "baseline-dir",
+    "allow-save-in-ci",
 ];
 
 const TEXT: &str = "a text";
@@ -104,6 +108,7 @@ impl<'t> Document<'t> {
                         server.env.insert(name, value);
                     }
                 }
+                "show-env" => server.show_env = Some(self.texts(&path, value)?),
                 "copy" => {
                     server.copy = Some(self.texts(&path, value)?.into_iter().map(PathBuf::from).collect());
                 }
@@ -166,6 +171,16 @@ impl<'t> Document<'t> {
                 "slice" => load.slice = Some(self.quantity(&path, value, value::slice)?),
                 "request-timeout" => load.request_timeout = Some(self.quantity(&path, value, value::duration)?),
                 "connect-timeout" => load.connect_timeout = Some(self.quantity(&path, value, value::duration)?),
+                "baseline-dir" => {
+                    let folder = self.file.parent().unwrap_or(Path::new(""));
+                    layer.baselines.dir = Some(folder.join(self.path(&path, value)?));
+                }
+                "allow-save-in-ci" => {
+                    let allowed =
+                        value.get_ref().as_bool().ok_or_else(|| self.wrong(&path, value, "`true` or `false`"))?;
+                    layer.baselines.saving =
+                        Some(if allowed { Saving::FromAnywhere } else { Saving::FromTheDefaultBranch });
+                }
                 _ => self.unknown("defaults.", key, DEFAULTS),
             }
         }
@@ -212,6 +227,13 @@ impl<'t> Document<'t> {
 
     fn text(&self, path: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
         value.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(path, value, TEXT))
+    }
+
+    fn path(&self, path: &str, value: &Spanned<DeValue<'_>>) -> Result<PathBuf> {
+        match self.text(path, value)? {
+            empty if empty.is_empty() => Err(self.wrong(path, value, "the path of a folder, such as \"baselines\"")),
+            text => Ok(PathBuf::from(text)),
+        }
     }
 
     fn texts(&self, path: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>> {
@@ -322,6 +344,7 @@ mod tests {
 bin = "shop"
 args = ["--listen", "127.0.0.1:{port}"]
 env = { RUST_LOG = "warn" }
+show-env = ["RUST_LOG"]
 copy = ["todo.db"]
 setup = ["sh", "seed.sh"]
 teardown = ["true"]
@@ -338,6 +361,8 @@ rounds = 4
 slice = "60ms"
 request-timeout = "5s"
 connect-timeout = "1s"
+baseline-dir = "kept"
+allow-save-in-ci = true
 [tolerance]
 cpu-per-request = "4%"
 [limit]
@@ -369,6 +394,9 @@ peak-memory = "200MB"
         assert_eq!(layer.load.slice, Some(Duration::from_millis(60)));
         assert_eq!(layer.load.request_timeout, Some(Duration::from_secs(5)));
         assert_eq!(layer.load.connect_timeout, Some(Duration::from_secs(1)));
+        assert_eq!(server.show_env.as_deref(), Some(&["RUST_LOG".to_owned()][..]));
+        assert_eq!(layer.baselines.dir.as_deref(), Some(Path::new("/w/kept")));
+        assert_eq!(layer.baselines.saving, Some(Saving::FromAnywhere));
         assert_eq!(layer.tolerance[&Metric::CpuPerRequest], Ratio(0.04));
         assert_eq!(layer.limit[&Metric::P99], 2e7);
         assert_eq!(layer.limit[&Metric::Errors], 0.001);

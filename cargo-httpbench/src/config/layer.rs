@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use httpbench_core::model::{Limit, Metric, Nanos, Options, Ratio};
 
-use super::{LoadSettings, Ready, ServerSettings, Settings};
+use super::{BaselineSettings, LoadSettings, Ready, ServerSettings, Settings};
+use crate::baseline::Saving;
 
 /// What one file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +19,8 @@ pub struct SettingsLayer {
     pub server: ServerLayer,
     /// `[defaults]`
     pub load: LoadLayer,
+    /// The part of `[defaults]` that is about baselines.
+    pub baselines: BaselineLayer,
     /// `[tolerance]`
     pub tolerance: BTreeMap<Metric, Ratio>,
     /// `[limit]`, in the metric's base unit.
@@ -33,6 +36,8 @@ pub struct ServerLayer {
     pub args: Option<Vec<String>>,
     /// Environment variables.
     pub env: BTreeMap<String, String>,
+    /// Variables whose values may be shown.
+    pub show_env: Option<Vec<String>>,
     /// What is copied into `{dir}`.
     pub copy: Option<Vec<PathBuf>>,
     /// Program and arguments before every start.
@@ -56,6 +61,15 @@ pub struct ReadyLayer {
     pub status: Option<u16>,
     /// From the start of the process.
     pub timeout: Option<Duration>,
+}
+
+/// What one file or the environment says of baselines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaselineLayer {
+    /// Where they are kept; a file's is relative to that file.
+    pub dir: Option<PathBuf>,
+    /// Whether a run for a pull request may replace one.
+    pub saving: Option<Saving>,
 }
 
 /// What one file, the environment or the command line says of the load.
@@ -92,6 +106,8 @@ pub struct Layers {
     pub environment: LoadLayer,
     /// Flags.
     pub command_line: LoadLayer,
+    /// `HTTPBENCH_BASELINE_DIR`.
+    pub environment_baselines: BaselineLayer,
 }
 
 /// Accepted relative changes where nobody says otherwise (DESIGN.md, section 3). Another quantile that is gated stands in for one
@@ -165,6 +181,7 @@ impl ServerLayer {
             bin: self.bin.or(earlier.bin),
             args: self.args.or(earlier.args),
             env,
+            show_env: self.show_env.or(earlier.show_env),
             copy: self.copy.or(earlier.copy),
             setup: self.setup.or(earlier.setup),
             teardown: self.teardown.or(earlier.teardown),
@@ -189,6 +206,7 @@ impl Layers {
                 bin: server.bin,
                 args: server.args.unwrap_or_default(),
                 env: server.env,
+                show_env: server.show_env.unwrap_or_default(),
                 copy: server.copy.unwrap_or_default(),
                 setup: server.setup,
                 teardown: server.teardown,
@@ -202,6 +220,16 @@ impl Layers {
             },
             load: self.for_scenario(&Options::default()),
             rounds: self.load(&Options::default()).rounds.expect("the built-in layer says how many rounds"),
+        }
+    }
+
+    /// Where baselines are kept, and who may replace them.
+    #[must_use]
+    pub fn baselines(&self) -> BaselineSettings {
+        let later_first = [&self.environment_baselines, &self.package.baselines, &self.workspace.baselines];
+        BaselineSettings {
+            dir: later_first.iter().find_map(|layer| layer.dir.clone()),
+            saving: later_first.iter().find_map(|layer| layer.saving).unwrap_or_default(),
         }
     }
 
@@ -310,6 +338,20 @@ mod tests {
         assert_eq!(layers.for_scenario(&attribute).arrival_rate, Some(4.0));
         layers.command_line = at(5.0);
         assert_eq!(layers.for_scenario(&attribute).arrival_rate, Some(5.0));
+    }
+
+    #[test]
+    fn baselines_are_kept_where_the_latest_layer_says() {
+        let mut layers = Layers::default();
+        assert_eq!(layers.baselines(), BaselineSettings { dir: None, saving: Saving::FromTheDefaultBranch });
+        layers.workspace.baselines = BaselineLayer { dir: Some("/w".into()), saving: Some(Saving::FromAnywhere) };
+        assert_eq!(layers.baselines(), BaselineSettings { dir: Some("/w".into()), saving: Saving::FromAnywhere });
+        layers.package.baselines = BaselineLayer { dir: Some("/p".into()), saving: Some(Saving::FromTheDefaultBranch) };
+        layers.environment_baselines.dir = Some("/e".into());
+        assert_eq!(
+            layers.baselines(),
+            BaselineSettings { dir: Some("/e".into()), saving: Saving::FromTheDefaultBranch }
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! bin = "my-server"              # looked up in the package, then in the workspace
 //! args = ["--listen", "127.0.0.1:{port}"]
 //! env = { RUST_LOG = "warn" }
+//! show-env = ["RUST_LOG"]        # variables whose values baselines may hold; of others they hold a hash
 //! copy = ["todo.db"]             # into `{dir}`, before every start
 //! setup = ["sh", "seed.sh"]      # before every start
 //! teardown = ["sh", "drop.sh"]   # after every stop
@@ -27,6 +28,8 @@
 //! slice = "50ms"
 //! request-timeout = "10s"
 //! connect-timeout = "3s"
+//! baseline-dir = "baselines"     # relative to this file
+//! allow-save-in-ci = true        # pull requests may replace a baseline
 //!
 //! [tolerance]                    # percentages
 //! throughput = "3%"
@@ -49,7 +52,7 @@ mod value;
 mod variables;
 
 pub use files::{FileLayers, read_files};
-pub use layer::{Layers, LoadLayer, ReadyLayer, ServerLayer, SettingsLayer};
-pub use settings::{LoadSettings, Ready, ServerSettings, Settings};
+pub use layer::{BaselineLayer, Layers, LoadLayer, ReadyLayer, ServerLayer, SettingsLayer};
+pub use settings::{BaselineSettings, LoadSettings, Ready, ServerSettings, Settings};
 pub use value::{ValueError, arrival_rate, bound, duration, duration_or_zero, positive, slice};
-pub use variables::{VARIABLES, is_ours, read_variables};
+pub use variables::{VARIABLES, baseline_dir_variable, is_ours, read_variables};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::baseline::Saving;
 use httpbench_core::model::{Limit, Metric, Nanos, Ratio};
 
 /// Everything that a package's run needs to know, but for what its scenarios' attributes say.
@@ -26,6 +27,8 @@ pub struct ServerSettings {
     pub args: Vec<String>,
     /// Environment variables beside the user's own.
     pub env: BTreeMap<String, String>,
+    /// Names of variables in `env` whose values baselines and reports may show.
+    pub show_env: Vec<String>,
     /// Files and folders, relative to the package, that are copied into `{dir}` before every start.
     pub copy: Vec<PathBuf>,
     /// Runs before every start: program and arguments.
@@ -76,4 +79,13 @@ pub struct LoadSettings {
     pub tolerance_written: BTreeSet<Metric>,
     /// Absolute bounds; at most one for each metric.
     pub limits: Vec<Limit>,
+}
+
+/// Where baselines are kept, and who may replace them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaselineSettings {
+    /// The folder; `None`: below the target directory. Relative to where the user stands only if a variable says it.
+    pub dir: Option<PathBuf>,
+    /// Whether a run for a pull request may replace one.
+    pub saving: Saving,
 }

@@ -2,6 +2,8 @@
 //!
 //! A pure function of the variables that it is given.
 
+use std::path::PathBuf;
+
 use super::{LoadLayer, value};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -10,7 +12,7 @@ use crate::nearest::nearest;
 use crate::warning::Warning;
 
 /// Every variable that the command reads.
-pub const VARIABLES: [&str; 9] = [
+pub const VARIABLES: [&str; 10] = [
     "HTTPBENCH_CONNECTIONS",
     "HTTPBENCH_ARRIVAL_RATE",
     "HTTPBENCH_THREADS",
@@ -20,7 +22,10 @@ pub const VARIABLES: [&str; 9] = [
     "HTTPBENCH_SLICE",
     "HTTPBENCH_REQUEST_TIMEOUT",
     "HTTPBENCH_CONNECT_TIMEOUT",
+    BASELINE_DIR,
 ];
+
+const BASELINE_DIR: &str = "HTTPBENCH_BASELINE_DIR";
 
 /// Variables that the command sets for its children and never reads from its own environment.
 const SET_FOR_CHILDREN: [&str; 2] = [httpbench_core::protocol::CONTROL_VARIABLE, "HTTPBENCH_DIR"];
@@ -59,6 +64,8 @@ pub fn read_variables(inherited: &Environment) -> Result<(LoadLayer, Vec<Warning
             "HTTPBENCH_SLICE" => layer.slice = Some(value::slice(&value).map_err(wrong)?),
             "HTTPBENCH_REQUEST_TIMEOUT" => layer.request_timeout = Some(value::duration(&value).map_err(wrong)?),
             "HTTPBENCH_CONNECT_TIMEOUT" => layer.connect_timeout = Some(value::duration(&value).map_err(wrong)?),
+            // Not a part of the load: `baseline_dir_variable` reads it.
+            BASELINE_DIR => {}
             // The user's own variables may share the prefix, so only a near miss is worth a word.
             other => warnings.extend(
                 nearest(other.trim_start_matches("HTTPBENCH_"), VARIABLES.map(|name| &name["HTTPBENCH_".len()..]))
@@ -71,6 +78,12 @@ pub fn read_variables(inherited: &Environment) -> Result<(LoadLayer, Vec<Warning
         }
     }
     Ok((layer, warnings))
+}
+
+/// Where baselines are kept, if the environment says so. An empty variable says nothing.
+#[must_use]
+pub fn baseline_dir_variable(inherited: &Environment) -> Option<PathBuf> {
+    inherited.get(BASELINE_DIR).filter(|dir| !dir.is_empty()).map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -95,6 +108,7 @@ mod tests {
             ("HTTPBENCH_SLICE", "60ms"),
             ("HTTPBENCH_REQUEST_TIMEOUT", "7s"),
             ("HTTPBENCH_CONNECT_TIMEOUT", "8s"),
+            ("HTTPBENCH_BASELINE_DIR", "b"),
         ])
         .expect("all are right");
         assert_eq!(
@@ -112,6 +126,13 @@ mod tests {
             }
         );
         assert_eq!(warnings, []);
+    }
+
+    #[test]
+    fn folder_of_baselines_is_read_apart_from_the_load() {
+        let read = |value: &str| baseline_dir_variable(&[(BASELINE_DIR.into(), value.into())].into_iter().collect());
+        assert_eq!((read("b"), read("")), (Some("b".into()), None));
+        assert!(is_ours(BASELINE_DIR));
     }
 
     #[test]

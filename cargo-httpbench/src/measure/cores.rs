@@ -86,6 +86,18 @@ fn usable() -> Vec<u32> {
     Vec::new()
 }
 
+/// How many hardware threads this process may use; 0 where the system does not tell.
+#[must_use]
+pub fn usable_cores() -> usize {
+    usable().len()
+}
+
+/// CPUs that the control group allows this process on average; `None` without a bound.
+#[must_use]
+pub fn cpu_quota() -> Option<f64> {
+    quota()
+}
+
 /// CPUs that the cgroup allows on average, from cgroup v2's `cpu.max` or v1's pair of files.
 fn quota() -> Option<f64> {
     let read = |path: &str| fs::read_to_string(path).ok();

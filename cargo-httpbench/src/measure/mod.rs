@@ -17,7 +17,7 @@ mod subject;
 mod turn;
 
 pub use campaign::{Campaign, Stage};
-pub use cores::Cores;
+pub use cores::{Cores, cpu_quota, usable_cores};
 pub use disturbance::Disturbance;
 pub use measured::{MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, values, values_of};
 pub use plan::SliceScheme;

@@ -89,7 +89,12 @@ pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<Measure
             doc: String::new(),
             location: Location { file: "benches/http.rs".to_owned(), line: 1 },
             options: Options::default(),
-            request: Ok(RequestSummary { method: "GET".to_owned(), target: "/".to_owned(), body_bytes: 0 }),
+            request: Ok(RequestSummary {
+                method: "GET".to_owned(),
+                target: "/".to_owned(),
+                body_bytes: 0,
+                checksum: 0,
+            }),
         },
         pilot: Some(Pilot { scheme: SliceScheme::new(&load, 5, None), exchanges_a_round: 10_000.0 }),
         load,

@@ -40,6 +40,20 @@ impl Histogram {
         self.0.add(&other.0).expect("all histograms share one range");
     }
 
+    /// Adds one time so often.
+    ///
+    /// # Errors
+    ///
+    /// When the time is longer than can be told apart.
+    pub fn record_many(&mut self, time: Nanos, count: u64) -> Result<(), hdrhistogram::RecordError> {
+        self.0.record_n(time.0, count)
+    }
+
+    /// The non-empty buckets in ascending order, each by its upper edge, with its count.
+    pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        self.0.iter_recorded().map(|bucket| (Nanos(bucket.value_iterated_to()), bucket.count_at_value()))
+    }
+
     /// How many times are recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -81,19 +95,17 @@ impl Histogram {
 impl Serialize for Histogram {
     /// As `[[value, count], …]`, the non-empty buckets in ascending order.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer
-            .collect_seq(self.0.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())))
+        serializer.collect_seq(self.buckets())
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut histogram = Self::default();
-        for (value, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
+        for (time, count) in Vec::<(Nanos, u64)>::deserialize(deserializer)? {
             histogram
-                .0
-                .record_n(value, count)
-                .map_err(|error| D::Error::custom(format!("bucket {value} of a histogram: {error}")))?;
+                .record_many(time, count)
+                .map_err(|error| D::Error::custom(format!("bucket {} of a histogram: {error}", time.0)))?;
         }
         Ok(histogram)
     }

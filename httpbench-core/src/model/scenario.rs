@@ -37,6 +37,9 @@ pub struct RequestSummary {
     pub target: String,
     /// Bytes of the body.
     pub body_bytes: u64,
+    /// A checksum over everything that would be sent and what must be answered: another one, and it is another request.
+    #[serde(default)]
+    pub checksum: u64,
 }
 
 impl RequestSummary {
