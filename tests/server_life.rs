@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use httpbench_tests::{Outcome, Project, wait_for_file};
@@ -173,14 +174,19 @@ fn two_unasked_ports_that_both_speak_http_are_listed_and_refused() {
     assert!(ports >= 2, "both ports should be named\n{outcome}");
 }
 
+/// The fixture's port is one for all tests: only one at a time may use it.
+static HARD_CODED_PORT: Mutex<()> = Mutex::new(());
+
 #[test]
 fn port_that_is_written_into_the_code_is_found() {
+    let _alone = HARD_CODED_PORT.lock().unwrap_or_else(PoisonError::into_inner);
     let project = Project::copy("hard-coded-port");
     project.httpbench().short().run().assert_code(0).assert_stdout(&["index"]);
 }
 
 #[test]
 fn port_that_is_written_into_the_code_and_taken_is_the_servers_failure() {
+    let _alone = HARD_CODED_PORT.lock().unwrap_or_else(PoisonError::into_inner);
     let _other = TcpListener::bind("127.0.0.1:38417").expect("nobody else uses this port");
     let project = Project::copy("hard-coded-port");
     let outcome = project.httpbench().short().run();

@@ -5,7 +5,7 @@
 //! `setsid` or lost their parent, removes its folder, and ends. It has a session of its own, so that the terminal's Ctrl-C
 //! reaches the command alone, and sleeps in `poll` unless something happens.
 //!
-//! Calls of `bind` that are to be redirected wait for it as well (see [`super::redirect`]).
+//! Calls of `bind` that are to be redirected wait for it as well (see `redirect`).
 //!
 //! One thread, but for the moment of such a launch; no judgement: what an ending means is the command's affair.
 

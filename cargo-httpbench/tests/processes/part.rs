@@ -18,7 +18,7 @@ use nix::sys::socket::{
 };
 use nix::unistd::{getppid, setsid};
 
-use crate::platform::forbid;
+use crate::platform::{forbid, under_signals};
 use crate::{PART, make_stubborn, redirects, spec, supervise_with_the_real_one, wait_for};
 
 /// Plays a part until it is over.
@@ -183,6 +183,10 @@ fn play_fixed(part: &str) {
         }
         "fixed, a thousand times" => {
             (0..1000).for_each(|_| drop(bound()));
+            serve(&bound(), 200);
+        }
+        "fixed, a thousand times under signals" => {
+            under_signals(move || (0..1000).for_each(|_| drop(TcpListener::bind(("127.0.0.1", fixed)).unwrap())));
             serve(&bound(), 200);
         }
         "fixed, and refused the second time" => {

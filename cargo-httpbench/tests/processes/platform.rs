@@ -1,7 +1,14 @@
-//! What a container does to a process: a system call that is forbidden.
+//! What others do to a process: a system call that is forbidden, signals that rain.
+
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::prctl;
+use nix::sys::pthread::pthread_kill;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// Lets a system call of this thread, and of all that it starts, fail with EPERM from now on.
 pub(crate) fn forbid(call: libc::c_long) {
@@ -19,4 +26,25 @@ pub(crate) fn forbid(call: libc::c_long) {
     // SAFETY: `program` and its instructions live until the call returns; the kernel copies them.
     let done = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Does some work on a thread that is interrupted by signals all the time, as Go's scheduler does to its own threads.
+pub(crate) fn under_signals<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing, so it can interrupt whatever it likes.
+    unsafe { sigaction(Signal::SIGURG, &action) }.unwrap();
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let worker = thread::spawn(move || {
+        let done = work();
+        DONE.store(true, Ordering::Release);
+        // The thread lives until nobody signals it any more.
+        thread::sleep(Duration::from_millis(50));
+        done
+    });
+    while !DONE.load(Ordering::Acquire) {
+        pthread_kill(worker.as_pthread_t(), Signal::SIGURG).unwrap();
+        thread::sleep(Duration::from_micros(10));
+    }
+    worker.join().unwrap()
 }

@@ -222,6 +222,12 @@ fn supervisor_keeps_no_descriptor_of_a_thousand_calls() {
 }
 
 #[test]
+fn signals_do_not_make_a_redirected_call_fail() {
+    let server = start(&redirected("fixed, a thousand times under signals", taken().port, "calm"));
+    assert_eq!(answer(&server), "calm");
+}
+
+#[test]
 fn listener_of_calls_is_closed_with_the_last_process_that_could_call() {
     let server = start(&redirected("good", 1, "good"));
     let calls = || {
