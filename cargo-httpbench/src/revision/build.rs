@@ -1,15 +1,10 @@
 //! The server of a checked-out revision, built as the candidate's is: same toolchain, profile, features, target and flags.
 //!
-//! Paths: cargo names a package of a workspace by its place in it, so both builds compile under the same names, and only paths that
-//! the compiler writes into the executable differ. A script before the compiler (`RUSTC_WRAPPER`) maps the worktree's to those of
-//! the user's checkout. Unlike flags, it takes no part in the names of build folders, and the candidate's own build stays what the
-//! user ships: equal sources give equal executables, byte by byte, unless one asks for its folder by `env!`.
+//! An executable of an earlier run is taken where nothing has changed, and kept for later ones where it is made of the commit alone.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::Package;
@@ -17,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, Key, Record};
 use super::checkout::Checkout;
-use super::configuration::{Configuration, Wrapper, from, home};
-use super::git::without_redirection;
+use super::configuration::Configuration;
+use super::no_server::NoServer;
 use super::toolchain::{self, Toolchain};
 use crate::build::{self, RunFolder, ServerExecutable};
 use crate::cargo::{Cargo, CargoOptions, LockFlag, PackageChoice, RunCargo};
@@ -66,66 +61,12 @@ pub enum LockOrigin {
     Neither,
 }
 
-/// Why a revision has no server.
-#[derive(Debug)]
-pub enum NoServer {
-    /// Cargo cannot build it. Its own words stand above, or in the error.
-    DoesNotBuild(Error),
-    /// It has no such package.
-    NoSuchPackage {
-        /// The server's package.
-        package: String,
-        /// Those that it has.
-        there: Vec<String>,
-    },
-    /// The package has no such binary there.
-    NoSuchBinary {
-        /// The server's package.
-        package: String,
-        /// The server.
-        bin: String,
-        /// The binaries that it has.
-        there: Vec<String>,
-    },
-    /// Nothing about the revision: a signal came, or the disk is full. It ends the run.
-    Failed(Error),
-}
-
-impl From<Error> for NoServer {
-    fn from(error: Error) -> Self {
-        match error.exit {
-            ExitCode::BuildFailed | ExitCode::MetadataFailed | ExitCode::Usage => Self::DoesNotBuild(error),
-            _ => Self::Failed(error),
-        }
-    }
-}
-
-impl NoServer {
-    /// As an error, to be shown or to end the run. `revision` is how the commit is called.
-    #[must_use]
-    pub fn into_error(self, revision: &str) -> Error {
-        match self {
-            Self::Failed(error) => error,
-            Self::DoesNotBuild(error) => Error {
-                what: format!("`{revision}` does not build: {}", error.what),
-                help: Some(
-                    "the reason stands above, in cargo's own words; choose another revision, or mend it there"
-                        .to_owned(),
-                ),
-                ..error
-            },
-            Self::NoSuchPackage { package, there } => {
-                Error::new(ExitCode::BuildFailed, format!("`{revision}` has no package `{package}`"))
-                    .details("packages that it has", there)
-                    .help("choose a revision that has it; a package that was renamed cannot be followed")
-            }
-            Self::NoSuchBinary { package, bin, there } => {
-                Error::new(ExitCode::BuildFailed, format!("package `{package}` of `{revision}` has no binary `{bin}`"))
-                    .details("binaries that it has", there)
-                    .help("choose a revision that has it; a binary that was renamed cannot be followed")
-            }
-        }
-    }
+/// A server that was built, in this run or an earlier one.
+struct Ready {
+    package: Package,
+    executable: ServerExecutable,
+    package_root: PathBuf,
+    lock: LockOrigin,
 }
 
 impl Checkout {
@@ -156,11 +97,11 @@ impl Checkout {
             let executable =
                 ServerExecutable { path, built: kept.executable, linked: kept.record.linked(), warnings: Vec::new() };
             let Record { package, package_root, lock, .. } = kept.record;
-            return Ok(self.server(cargo, &there, &package, executable, package_root, lock));
+            return Ok(self.server(cargo, &there, candidate, Ready { package, executable, package_root, lock }));
         }
 
         let workspace = Workspace::outline(&there, runner)?;
-        if workspace.root() != beside && lock != LockOrigin::Revision {
+        if workspace.root() != beside {
             lock = copy_lock(workspace.root(), candidate.workspace_root)?;
         }
         let everything = CargoOptions { packages: PackageChoice::Workspace, ..CargoOptions::default() };
@@ -190,18 +131,11 @@ impl Checkout {
             let record = Record::new(&package, &package_root, lock, &executable.linked);
             let _ = cache.keep(&key, &executable.path, record);
         }
-        Ok(self.server(cargo, &there, &package, executable, package_root, lock))
+        Ok(self.server(cargo, &there, candidate, Ready { package, executable, package_root, lock }))
     }
 
-    fn server(
-        &self,
-        cargo: &Cargo,
-        there: &Cargo,
-        package: &Package,
-        executable: ServerExecutable,
-        package_root: PathBuf,
-        lock: LockOrigin,
-    ) -> RevisionServer {
+    fn server(&self, cargo: &Cargo, there: &Cargo, candidate: Counterpart<'_>, ready: Ready) -> RevisionServer {
+        let Ready { package, executable, package_root, lock } = ready;
         let revision = self.revision.short().to_owned();
         let mut warnings = Vec::new();
         if lock != LockOrigin::Revision {
@@ -213,8 +147,10 @@ impl Checkout {
         if let Some(file) = toolchain::other_file(&self.revision.toplevel, &self.root()) {
             warnings.push(Warning::RevisionsToolchain { revision: revision.clone(), file });
         }
-        let features: Vec<String> =
-            cargo.options.features.iter().filter(|feature| !takes_feature(package, feature)).cloned().collect();
+        // What neither takes is another package's.
+        let is_lost =
+            |feature: &&String| takes_feature(&candidate.server.package, feature) && !takes_feature(&package, feature);
+        let features: Vec<String> = cargo.options.features.iter().filter(is_lost).cloned().collect();
         if !features.is_empty() {
             warnings.push(Warning::RevisionWithoutFeatures { revision, features });
         }
@@ -222,7 +158,7 @@ impl Checkout {
         let mut as_users = there.clone();
         as_users.environment.clone_from(&cargo.environment);
         as_users.program.clone_from(&cargo.program);
-        let environment = as_users.environment_of(package, &executable.linked);
+        let environment = as_users.environment_of(&package, &executable.linked);
         let executable = ServerExecutable { warnings: Vec::new(), ..executable };
         RevisionServer { executable, environment, package_root, lock, warnings }
     }
@@ -235,103 +171,6 @@ impl Checkout {
             .filter_map(|place| self.counterpart(place))
             .map(|place| place.join("Cargo.toml"))
             .find(|manifest| manifest.is_file())
-    }
-
-    /// The candidate's cargo, for the worktree.
-    fn cargo_there(
-        &self,
-        cargo: &Cargo,
-        toolchain: &Toolchain,
-        configuration: &Configuration,
-        manifest: &Path,
-    ) -> Cargo {
-        let target = self.slot.target();
-        let mut environment = without_redirection(&cargo.environment);
-        // They would take the build out of its own folder, and into that of the candidate.
-        for name in ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR", "CARGO_BUILD_ARTIFACT_DIR"]
-        {
-            environment.remove(name);
-        }
-        if let Some(pin) = &toolchain.pin {
-            environment.set("RUSTUP_TOOLCHAIN", pin);
-        }
-        // Cargo is called elsewhere, so what is relative to where the user stands must not be.
-        for name in ["RUSTC", "RUSTC_WORKSPACE_WRAPPER"] {
-            if let Some(program) = environment.get(name).filter(|program| !program.is_empty()) {
-                let program = from(&cargo.current_dir, program);
-                environment.set(name, program);
-            }
-        }
-        if environment.get("CARGO_HOME").is_some_and(|home| !home.is_empty())
-            && let Some(home) = home(cargo)
-        {
-            environment.set("CARGO_HOME", home);
-        }
-        if let Some(script) = self.remapping(cargo, configuration) {
-            environment.set("RUSTC_WRAPPER", script);
-        }
-        let mut config: Vec<String> =
-            configuration.named.iter().filter_map(|file| file.to_str().map(str::to_owned)).collect();
-        config.extend(cargo.options.config.iter().map(|value| {
-            let file = cargo.absolute(Path::new(value));
-            file.to_str().filter(|_| file.is_file()).unwrap_or(value).to_owned()
-        }));
-        if let Some(target) = target.to_str() {
-            // Where cargo knows such a folder, it is not that of `--target-dir`.
-            config.push(format!("build.build-dir={}", toml::Value::from(target)));
-        }
-        let options = CargoOptions {
-            target_dir: Some(target),
-            manifest_path: Some(manifest.to_owned()),
-            target: cargo.options.target.as_ref().map(|target| {
-                let file = cargo.absolute(Path::new(target));
-                file.to_str().filter(|_| file.is_file()).unwrap_or(target).to_owned()
-            }),
-            lock: without_locked(&cargo.options.lock),
-            config,
-            ..cargo.options.clone()
-        };
-        Cargo {
-            program: from(&cargo.current_dir, cargo.program.as_os_str()).into(),
-            current_dir: configuration.current_dir.clone(),
-            environment,
-            options,
-        }
-    }
-
-    /// Writes the script that stands before the compiler. `None`: paths stay as they are, and equal sources look different.
-    fn remapping(&self, cargo: &Cargo, configuration: &Configuration) -> Option<PathBuf> {
-        let users = match configuration.wrapper(cargo) {
-            Wrapper::Absent => None,
-            Wrapper::Program(program) => Some(program),
-            Wrapper::Hidden => return None,
-        };
-        let here = &self.revision.toplevel;
-        let target = self.results.parent()?;
-        // The compiler takes what stands after the last `=` for the new path.
-        if [here.as_path(), target].iter().any(|path| path.as_os_str().as_bytes().contains(&b'=')) {
-            return None;
-        }
-        let mut script = b"#!/bin/sh\nexec".to_vec();
-        if let Some(users) = users {
-            script.push(b' ');
-            script.extend(quoted(users.as_bytes()));
-        }
-        script.extend(b" \"$@\"");
-        // The last one that fits is applied, and the worktree lies in the target directory.
-        for (from, to) in [(self.slot.target(), target), (self.root(), here)] {
-            let mut word = OsString::from("--remap-path-prefix=");
-            word.push(from);
-            word.push("=");
-            word.push(to);
-            script.push(b' ');
-            script.extend(quoted(&word.into_vec()));
-        }
-        script.push(b'\n');
-        let path = self.slot.path().join("rustc");
-        let written =
-            fs::write(&path, script).and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));
-        written.ok().map(|()| path)
     }
 
     /// Everything known that decides what is built. `None`: the compiler is not known.
@@ -403,30 +242,6 @@ fn has_shared_library(folder: &Path) -> bool {
         let name = name.to_string_lossy();
         name.contains(".so") || name.ends_with(".dylib")
     })
-}
-
-fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut quoted = vec![b'\''];
-    for &byte in word {
-        if byte == b'\'' {
-            quoted.extend(b"'\\''");
-        } else {
-            quoted.push(byte);
-        }
-    }
-    quoted.push(b'\'');
-    quoted
-}
-
-/// Cargo must be able to adapt a lock file that it is given; `--locked` is added where the revision has its own.
-fn without_locked(flags: &[LockFlag]) -> Vec<LockFlag> {
-    flags
-        .iter()
-        .filter_map(|flag| match flag {
-            LockFlag::Locked => None,
-            LockFlag::Frozen | LockFlag::Offline => Some(LockFlag::Offline),
-        })
-        .collect()
 }
 
 /// Copies the candidate's lock file into `folder`, if that has none.

@@ -17,13 +17,16 @@ mod cache;
 mod checkout;
 mod configuration;
 mod git;
+mod no_server;
 mod resolve;
 mod slot;
+mod there;
 mod toolchain;
 
-pub use build::{Counterpart, LockOrigin, NoServer, RevisionServer};
+pub use build::{Counterpart, LockOrigin, RevisionServer};
 pub use checkout::{Checkout, check_out};
 pub use git::Git;
+pub use no_server::NoServer;
 pub use resolve::{Revision, WorkingTree, resolve};
 
 /// What `--against` names.
