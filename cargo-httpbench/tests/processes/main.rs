@@ -61,6 +61,7 @@ fn spec(part: &str) -> ServerSpec {
             bin: None,
             args: ["--exact", "part", "--nocapture"].map(String::from).to_vec(),
             env: BTreeMap::new(),
+            show_env: Vec::new(),
             copy: Vec::new(),
             setup: None,
             teardown: None,
