@@ -139,14 +139,12 @@ impl Store {
             let path = folder.join(temporary_name());
             File::create_new(&path).and_then(|_| fs::remove_file(&path))
         };
+        fs::create_dir_all(&self.folder).map_err(|error| self.not_writable(error))?;
+        // The save will need the lock as well.
+        let _lock = StoreLock::take(&self.folder)?;
         // The folder of a baseline is made by the save alone, so that a run that fails leaves no empty one.
-        let nearest =
-            [folder, self.folder_of_name(name), self.folder.clone()].into_iter().find(|folder| folder.is_dir());
-        match nearest {
-            Some(folder) => probe(&folder),
-            None => fs::create_dir_all(&self.folder).and_then(|()| probe(&self.folder)),
-        }
-        .map_err(|error| self.not_writable(error))
+        let nearest = [folder, self.folder_of_name(name)].into_iter().find(|folder| folder.is_dir());
+        probe(nearest.as_ref().unwrap_or(&self.folder)).map_err(|error| self.not_writable(error))
     }
 
     /// Saves what one package measured, in the place of what was there.

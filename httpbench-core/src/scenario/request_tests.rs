@@ -192,3 +192,20 @@ fn summary_names_method_target_and_size() {
     let summary = Request::post("/items").body("abc").summary();
     assert_eq!((summary.method.as_str(), summary.target.as_str(), summary.body_bytes), ("POST", "/items", 3));
 }
+
+#[test]
+fn checksum_tells_requests_apart_by_all_that_is_sent_and_checked() {
+    let base = || Request::post("/items").header("x", "1").body("abc");
+    let sum = |request: Request| request.summary().checksum;
+    assert_eq!(sum(base()), sum(base()));
+    let others = [
+        Request::put("/items").header("x", "1").body("abc"),
+        Request::post("/item").header("x", "1").body("abc"),
+        Request::post("/items").header("x", "2").body("abc"),
+        Request::post("/items").header("x", "1").body("abd"),
+        base().check(Check::status(201)),
+    ];
+    for other in others {
+        assert_ne!(sum(other.clone()), sum(base()), "{other:?}");
+    }
+}
