@@ -41,8 +41,7 @@ fn list_has_one_line_for_each_scenario_and_starts_no_server() {
     for arguments in [&["--list"][..], &["--list", "--format", "terse"], &["list"]] {
         let outcome = project.httpbench().args(arguments).env("STARTED_FILE", &started).run();
         outcome.assert_code(0);
-        let mut listed = outcome.listed();
-        listed.sort_unstable();
+        let listed = outcome.listed();
         assert_eq!(names_without_module(&listed), ["index", "page[1]", "page[10]", "slow"], "{outcome}");
         assert!(!started.exists(), "a server was started\n{outcome}");
     }

@@ -12,12 +12,16 @@ const PRECEDENCE: [ExitCode; 5] = [
     ExitCode::InvalidMeasurement,
 ];
 
-/// The code to exit with, from everything that was found. Nothing found is a success.
+/// The code to exit with, from everything that was found. Nothing found is a success; a signal ends a run as it does any program,
+/// whatever else was found until then.
 #[must_use]
 pub fn decide(findings: &[ExitCode]) -> ExitCode {
+    let signal = || findings.iter().copied().find(|code| matches!(code, ExitCode::Signal(_)));
     PRECEDENCE
         .into_iter()
         .find(|code| findings.contains(code))
+        .filter(|_| signal().is_none())
+        .or_else(signal)
         .or_else(|| findings.iter().copied().find(|&code| code != ExitCode::Success))
         .unwrap_or(ExitCode::Success)
 }
@@ -37,6 +41,11 @@ mod tests {
         assert_eq!(decide(&[InvalidMeasurement, Regression]), Regression);
         assert_eq!(decide(&[Regression, ServerFailed]), ServerFailed);
         assert_eq!(decide(&[ServerFailed, OutputFailed, Regression]), OutputFailed);
+    }
+
+    #[test]
+    fn signal_outweighs_everything() {
+        assert_eq!(decide(&[ExitCode::Regression, ExitCode::Signal(2)]), ExitCode::Signal(2));
     }
 
     #[test]

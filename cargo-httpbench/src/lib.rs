@@ -7,14 +7,16 @@
 //! |---|---|---|
 //! | [`cli`], [`config`] | flags, files, environment → [`config::Settings`] | acting on them |
 //! | [`cargo`], [`discover`], [`build`] | packages, targets, executables | starting them |
+//! | [`revision`] | the server of another git revision: checked out, built, kept | comparing it |
 //! | [`environment`] | what a child process inherits | who the child is |
 //! | [`process`], [`interrupt`] | supervised children, signals | what the children are for |
 //! | [`server`] | the server under test: folder, port, readiness, memory, end | the load on it |
 //! | [`bench`](mod@bench) | our end of the control channel to a bench binary | what its numbers mean |
 //! | [`prepare`] | built and running parts of a package | measuring them |
 //! | [`measure`] | rounds, their plan, what they saw | the slices, which run in the engine of [`httpbench_core`] |
-//! | [`stats`] | order statistics; no HTTP | everything else |
-//! | [`verdict`] | limits and saturation, from measured values | passing or failing |
+//! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
+//! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
+//! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
 //! | [`gate`], [`exit_code`] | passing or failing | |
 //! | [`report`] | one format, one file | writing it anywhere |
 //! | [`shell`], [`style`] | the terminal; the only writer | |
@@ -28,6 +30,7 @@ pub mod bench;
 pub mod build;
 pub mod cargo;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod discover;
 pub mod environment;
@@ -41,6 +44,7 @@ pub mod nearest;
 pub mod prepare;
 pub mod process;
 pub mod report;
+pub mod revision;
 pub mod run;
 pub mod server;
 pub mod shell;

@@ -6,7 +6,7 @@ use std::process;
 use cargo_httpbench::error::Error;
 use cargo_httpbench::exit_code::ExitCode;
 use cargo_httpbench::interrupt::Interrupt;
-use cargo_httpbench::process::supervisor;
+use cargo_httpbench::process::{adopt_orphans, supervisor};
 use cargo_httpbench::shell::Shell;
 use cargo_httpbench::{cli, run};
 
@@ -19,6 +19,7 @@ fn main() -> process::ExitCode {
         Err(error) => error.exit(),
     };
     let mut shell = Shell::new(invocation.output);
+    adopt_orphans();
     // A panic is a bug of ours: it unwinds, so that everything that was started is ended, and has the exit code of one.
     let done = catch_unwind(AssertUnwindSafe(|| {
         let interrupt = Interrupt::install()?;

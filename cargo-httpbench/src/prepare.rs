@@ -16,7 +16,7 @@ use crate::environment::{self, Environment};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::{Cores, Selected};
-use crate::server::ServerSpec;
+use crate::server::{PortPolicy, ServerSpec};
 use crate::shell::Shell;
 use crate::warning::Warning;
 
@@ -124,6 +124,7 @@ impl<'run> Project<'run> {
             package_root: root_of(package),
             base_env: environment.into(),
             cores: cores.server.clone(),
+            ports: PortPolicy::Ask,
         };
         Ok(PreparedServer { spec, layers, cores })
     }

@@ -8,11 +8,11 @@ use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
 use crate::looking;
-use crate::measure::{self, MeasuredPackage, Progress, Rounds, Selected, Subject, Turn};
+use crate::measure::{Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
-use crate::report::{LoadAverage, PackageReport, Report, json, render_report};
+use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::shell::Shell;
-use crate::verdict::Judged;
+use crate::verdict::{Comparison, Judged, first_exceeded};
 
 /// Does what the command line asks for, and says how it went.
 ///
@@ -61,27 +61,30 @@ fn measure_all(
     let started = Instant::now();
     let mut measured = Vec::new();
     let mut findings = Vec::new();
+    let mut end = End::Complete;
     for package in &mut packages {
-        match measure_package(package, invocation, shell, interrupt) {
-            Ok(package) => measured.push(package),
-            Err(error) if matches!(error.exit, ExitCode::Signal(_)) => return Err(error),
-            Err(error) => {
-                findings.push(error.exit);
-                shell.failure(&error)?;
+        let Measured { package, comparison, ended } = measure_package(package, invocation, shell, interrupt);
+        if let Some(error) = ended {
+            shell.failure(&error)?;
+            findings.push(error.exit);
+            if matches!(error.exit, ExitCode::Signal(_)) {
+                end = End::Interrupted;
             }
         }
+        measured.push((package, comparison));
+        if end == End::Interrupted {
+            break;
+        }
     }
+    // What never got a round has nothing to report but its failure.
+    measured.retain(|(package, _)| package.has_results());
 
-    let judged: Vec<Vec<Judged<'_>>> = measured.iter().map(judge_package).collect();
     let report = Report {
-        packages: measured
-            .iter()
-            .zip(judged)
-            .map(|(measured, scenarios)| PackageReport { measured, scenarios })
-            .collect(),
+        packages: measured.iter().map(|(package, comparison)| report_of(package, comparison.as_ref())).collect(),
         profile: &invocation.cargo.profile,
         elapsed: started.elapsed(),
         load_average: LoadAverage { at_start: load_at_start, at_end: load_average() },
+        end,
     };
     findings.extend(report.packages.iter().flat_map(|package| &package.scenarios).flat_map(Judged::findings));
     let exit = gate::decide(&findings);
@@ -116,15 +119,22 @@ fn prepare_all(
     Ok(prepared)
 }
 
+/// What was measured of a package, whatever ended it.
+struct Measured {
+    package: MeasuredPackage,
+    comparison: Option<Comparison>,
+    ended: Option<Error>,
+}
+
 fn measure_package(
     package: &mut Prepared,
     invocation: &Invocation,
     shell: &mut Shell,
     interrupt: &Interrupt,
-) -> Result<MeasuredPackage> {
+) -> Measured {
     let subject = Subject {
         package: &package.name,
-        server: &package.server.spec,
+        arms: vec![&package.server.spec],
         cores: &package.server.cores,
         benches: &mut package.benches.binaries,
         scenarios: std::mem::take(&mut package.scenarios),
@@ -132,9 +142,23 @@ fn measure_package(
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let rounds = Rounds { count: package.server.layers.settings().rounds, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
-    let measured = measure::measure(subject, rounds, interrupt, &mut |progress| show(&progress, shell));
+    let mut watcher = |progress: Progress<'_>| show(&progress, shell);
+    let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
+    let outcome = measure_one_arm(&mut campaign, rounds);
+    let package = campaign.finish();
     shell.end_progress();
-    measured
+    Measured { package, comparison: None, ended: outcome.err() }
+}
+
+/// The rounds of the plan, and as many fresh ones for the scenarios whose limits they exceed.
+fn measure_one_arm(campaign: &mut Campaign<'_>, rounds: Rounds) -> Result<()> {
+    campaign.pilot()?;
+    let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();
+    campaign.run(rounds.count, Stage::First, &all)?;
+    let exceeded = |index: &usize| !first_exceeded(&campaign.measured().scenarios[*index]).is_empty();
+    let concerned: Vec<usize> = all.into_iter().filter(exceeded).collect();
+    campaign.run(rounds.count, Stage::Fresh, &concerned)?;
+    campaign.tell_measured()
 }
 
 /// Draws what goes on. Called between slices only.
@@ -151,9 +175,13 @@ fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
     Ok(())
 }
 
-fn judge_package(measured: &MeasuredPackage) -> Vec<Judged<'_>> {
+fn report_of<'run>(measured: &'run MeasuredPackage, comparison: Option<&'run Comparison>) -> PackageReport<'run> {
     let cores = measured.cores.are_apart().then_some(measured.cores.server.len());
-    measured.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect()
+    PackageReport {
+        measured,
+        scenarios: measured.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect(),
+        compared: comparison.map(|comparison| ComparedReport { with: String::new(), comparison }),
+    }
 }
 
 /// Tells failures first, then the report, then the JSON objects; the last of them holds the exit code.
@@ -162,10 +190,16 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
     for failure in scenarios().filter_map(|judged| judged.scenario.failure.as_ref()) {
         shell.failure(failure)?;
     }
+    if report.packages.is_empty() {
+        return shell.object("run-finished", &json::finished_object(report, exit));
+    }
     shell.answer(&render_report(report, shell.width()))?;
     for package in &report.packages {
         for object in json::scenario_objects(package) {
             shell.object("scenario", &object)?;
+        }
+        for object in json::verdict_objects(package) {
+            shell.object("verdict", &object)?;
         }
     }
     shell.object("run-finished", &json::finished_object(report, exit))

@@ -100,10 +100,26 @@ pub enum Warning {
         /// Those that began while the schedule ran.
         reached: StartsPerSecond,
     },
-    /// A round was torn in two by a suspension and is measured again.
-    Repeated {
-        /// The scenario.
-        scenario: String,
+    /// A git revision has no lock file of its own.
+    RevisionWithoutLock {
+        /// The commit.
+        revision: String,
+        /// Whether the working tree has one, which was taken for both.
+        is_copied: bool,
+    },
+    /// A git revision would choose another toolchain.
+    RevisionsToolchain {
+        /// The commit.
+        revision: String,
+        /// The file that differs.
+        file: PathBuf,
+    },
+    /// A git revision does not know some of the features that were asked for.
+    RevisionWithoutFeatures {
+        /// The commit.
+        revision: String,
+        /// Those that it was built without.
+        features: Vec<String>,
     },
 }
 
@@ -122,7 +138,9 @@ impl Warning {
             Self::TeardownFailed { .. } => "teardown-failed",
             Self::Stretched { .. } => "stretched",
             Self::ArrivalRateNotReached { .. } => "arrival-rate-not-reached",
-            Self::Repeated { .. } => "repeated",
+            Self::RevisionWithoutLock { .. } => "revision-without-lock",
+            Self::RevisionsToolchain { .. } => "revisions-toolchain",
+            Self::RevisionWithoutFeatures { .. } => "revision-without-features",
         }
     }
 }
@@ -176,8 +194,21 @@ impl fmt::Display for Warning {
                  engine cannot keep up, so its response times grow with the duration; ask for more `connections` or for a \
                  lower `arrival-rate`"
             ),
-            Self::Repeated { scenario } => {
-                write!(out, "a round of `{scenario}` was torn in two by a suspension and is measured again")
+            Self::RevisionWithoutLock { revision, is_copied: true } => write!(
+                out,
+                "`{revision}` has no `Cargo.lock`: it is built with the working tree's, so that dependencies are the same"
+            ),
+            Self::RevisionWithoutLock { revision, is_copied: false } => write!(
+                out,
+                "`{revision}` has no `Cargo.lock`, nor has the working tree: their dependencies may differ; commit one"
+            ),
+            Self::RevisionsToolchain { revision, file } => write!(
+                out,
+                "`{}` of `{revision}` is not the working tree's: both are built with the toolchain in use here",
+                file.display()
+            ),
+            Self::RevisionWithoutFeatures { revision, features } => {
+                write!(out, "`{revision}` is built without features that it does not have: `{}`", features.join("`, `"))
             }
         }
     }
@@ -256,9 +287,27 @@ mod tests {
                  `arrival-rate`",
             ),
             (
-                Warning::Repeated { scenario: "list".to_owned() },
-                "repeated",
-                "a round of `list` was torn in two by a suspension and is measured again",
+                Warning::RevisionWithoutLock { revision: "1a2b".to_owned(), is_copied: true },
+                "revision-without-lock",
+                "`1a2b` has no `Cargo.lock`: it is built with the working tree's, so that dependencies are the same",
+            ),
+            (
+                Warning::RevisionWithoutLock { revision: "1a2b".to_owned(), is_copied: false },
+                "revision-without-lock",
+                "`1a2b` has no `Cargo.lock`, nor has the working tree: their dependencies may differ; commit one",
+            ),
+            (
+                Warning::RevisionsToolchain { revision: "1a2b".to_owned(), file: "rust-toolchain.toml".into() },
+                "revisions-toolchain",
+                "`rust-toolchain.toml` of `1a2b` is not the working tree's: both are built with the toolchain in use here",
+            ),
+            (
+                Warning::RevisionWithoutFeatures {
+                    revision: "1a2b".to_owned(),
+                    features: vec!["x".to_owned(), "y".to_owned()],
+                },
+                "revision-without-features",
+                "`1a2b` is built without features that it does not have: `x`, `y`",
             ),
         ];
         for (warning, code, text) in cases {

@@ -40,6 +40,12 @@ impl Bench {
         Self { spawner, executable, package_root, environment, binary: None }
     }
 
+    /// Its process, if one runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.binary.as_ref().map(BenchBinary::pid)
+    }
+
     /// Every scenario, and what is odd about the bench binary.
     ///
     /// # Errors

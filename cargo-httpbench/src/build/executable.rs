@@ -16,12 +16,12 @@ const SHARED_STD: &[u8] = b"\0libstd-";
 
 /// Whether the executable calls `httpbench_core::main()` of a version whose protocol we speak.
 pub(super) fn speaks_our_protocol(path: &Path) -> Result<bool> {
-    search(path, MARKER)
+    mentions(path, MARKER)
 }
 
 /// Whether the executable may be linked to the toolchain's shared standard library (`-C prefer-dynamic`).
 pub(super) fn needs_shared_std(path: &Path) -> Result<bool> {
-    search(path, SHARED_STD)
+    mentions(path, SHARED_STD)
 }
 
 /// Where the toolchain keeps its shared libraries, if it can be asked.
@@ -37,7 +37,8 @@ pub(super) fn toolchain_libraries(cargo: &Cargo, runner: &mut dyn RunCargo) -> R
     Ok(path.is_dir().then_some(path))
 }
 
-fn search(path: &Path, needle: &[u8]) -> Result<bool> {
+/// Whether these bytes stand anywhere in the executable.
+pub(crate) fn mentions(path: &Path, needle: &[u8]) -> Result<bool> {
     File::open(path).and_then(|file| contains(file, needle)).map_err(|error| {
         Error::new(ExitCode::BuildFailed, format!("cannot read the executable `{}`", path.display())).caused_by(error)
     })

@@ -17,6 +17,7 @@ use std::process::ExitStatus;
 
 use cargo_metadata::Package;
 
+pub(crate) use executable::mentions;
 pub use folder::RunFolder;
 
 use crate::cargo::{Cargo, FeatureBase, RunCargo, StandardError};

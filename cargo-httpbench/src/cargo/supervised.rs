@@ -1,19 +1,17 @@
 //! Runs cargo under a supervisor: a signal ends the build with all its compilers, and so does the death of this command.
 
-use std::io::{self, PipeReader, Read};
-use std::thread;
 use std::time::Duration;
 
 use super::{CargoCall, CargoOutput, RunCargo, StandardError};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
-use crate::process::{Child, Input, Launch, Output};
+use crate::process::{Input, Launch, Output, run_to_end};
 
 /// How long cargo and its compilers may take to end after a signal, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs cargo by [`Child`].
+/// Runs cargo by [`run_to_end`].
 #[derive(Clone, Copy, Debug)]
 pub struct SupervisedCargo<'run> {
     interrupt: &'run Interrupt,
@@ -39,35 +37,10 @@ impl RunCargo for SupervisedCargo<'_> {
             StandardError::Capture => Output::Piped,
         };
         launch.exit = ExitCode::BuildFailed;
-        let mut child = Child::spawn(launch, self.interrupt).map_err(|error| match error.exit {
+        let captured = run_to_end(launch, GRACE, self.interrupt).map_err(|error| match error.exit {
             ExitCode::BuildFailed => error.help("set `CARGO` to cargo's path, or put cargo on the `PATH`"),
             _ => error,
         })?;
-        let stdout = drain(child.take_stdout());
-        let stderr = drain(child.take_stderr());
-        let ended = child.wait(self.interrupt);
-        // Compilers that outlived cargo, or all of them after a signal: their ends of the pipes must close.
-        child.stop(GRACE)?;
-        Ok(CargoOutput { status: ended?.into(), stdout: collect(stdout)?, stderr: collect(stderr)? })
+        Ok(CargoOutput { status: captured.ended.into(), stdout: captured.stdout, stderr: captured.stderr })
     }
-}
-
-type Drain = Option<thread::JoinHandle<io::Result<Vec<u8>>>>;
-
-/// Reads a pipe on a thread of its own, so that neither stream can block the other.
-fn drain(pipe: Option<PipeReader>) -> Drain {
-    pipe.map(|mut pipe| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            pipe.read_to_end(&mut bytes)?;
-            Ok(bytes)
-        })
-    })
-}
-
-fn collect(drain: Drain) -> Result<Vec<u8>> {
-    let Some(thread) = drain else { return Ok(Vec::new()) };
-    let read =
-        thread.join().map_err(|_| Error::new(ExitCode::Unexpected, "the thread that read cargo's output panicked"))?;
-    read.map_err(|cause| Error::unexpected("cargo's output could not be read", cause))
 }

@@ -15,6 +15,8 @@ Examples:
   cargo httpbench search                       Only scenarios whose name contains `search`
   cargo httpbench --quick -p shop              A first impression of package `shop`
   cargo httpbench --connections 256 --duration 20s
+  cargo httpbench --against origin/main        Compare with where this branch left `main`
+  cargo httpbench --against HEAD               Compare uncommitted changes with the last commit
   cargo httpbench list                         Print the scenarios; start no server
   cargo httpbench run list                     Scenarios whose name contains `list`
   cargo httpbench --trace-one http::index      Print one exchange as it goes over the wire
@@ -92,6 +94,9 @@ pub(super) struct RunFlags {
 
     #[command(flatten)]
     pub(super) load: LoadFlags,
+
+    #[command(flatten)]
+    pub(super) comparison: ComparisonFlags,
 
     /// Show one exchange of this scenario (its name, or a part that no other has), byte by byte as it goes over the wire, and measure nothing
     #[arg(
@@ -226,6 +231,18 @@ pub(super) struct LoadFlags {
     /// Seed of everything that is drawn at random, such as the order of scenarios [default: a new one each time]
     #[arg(long, value_name = "N", help_heading = "Measurement")]
     pub(super) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comparison")]
+pub(super) struct ComparisonFlags {
+    /// Compare with a git revision: the merge base of REV and HEAD, built beside the working tree and measured in turn with it
+    #[arg(long, value_name = "REV", conflicts_with_all = ["list", "trace_one", "no_run"])]
+    pub(super) against: Option<String>,
+
+    /// Compare with REV itself, not with the merge base
+    #[arg(long, requires = "against")]
+    pub(super) exact_rev: bool,
 }
 
 #[derive(Debug, Args)]

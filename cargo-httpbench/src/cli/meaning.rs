@@ -4,13 +4,14 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::flags::{
-    ColorFlag, Command, CompilationFlags, Flags, FormatFlag, ListFlags, LoadFlags, OutputFlags, PackageFlags, RunFlags,
-    SelectionFlags, ServeFlags,
+    ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag, ListFlags, LoadFlags, OutputFlags,
+    PackageFlags, RunFlags, SelectionFlags, ServeFlags,
 };
 use super::{Invocation, MessageFormat, OutputOptions, Task};
 use crate::bench::{Ignored, Matching, Selection};
 use crate::cargo::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
+use crate::revision::{Against, WhichCommit};
 
 pub(super) fn of(flags: Flags) -> Result<Invocation, clap::Error> {
     match flags.command {
@@ -49,6 +50,7 @@ fn run(flags: RunFlags) -> Invocation {
         cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
         selection: selection(flags.selection),
         load: load(&flags.load),
+        against: against(flags.comparison),
         seed,
         output,
     }
@@ -61,6 +63,7 @@ fn list(flags: ListFlags) -> Invocation {
         cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
         selection: selection(flags.selection),
         load: LoadLayer::default(),
+        against: None,
         seed: None,
         output,
     }
@@ -73,9 +76,15 @@ fn serve(flags: ServeFlags) -> Invocation {
         cargo: cargo(flags.packages, Vec::new(), flags.compilation, output),
         selection: Selection::default(),
         load: LoadLayer::default(),
+        against: None,
         seed: None,
         output,
     }
+}
+
+fn against(flags: ComparisonFlags) -> Option<Against> {
+    let commit = if flags.exact_rev { WhichCommit::Exact } else { WhichCommit::MergeBase };
+    flags.against.map(|rev| Against { rev, commit })
 }
 
 fn selection(flags: SelectionFlags) -> Selection {

@@ -13,6 +13,7 @@ use clap::Parser;
 use crate::bench::Selection;
 use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
+use crate::revision::Against;
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Invocation {
     pub selection: Selection,
     /// The configuration's last layer.
     pub load: LoadLayer,
+    /// The git revision to compare with.
+    pub against: Option<Against>,
     /// Decides the order of scenarios and everything else that is drawn at random.
     pub seed: Option<u64>,
     /// How it is told.

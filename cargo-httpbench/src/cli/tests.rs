@@ -9,6 +9,7 @@ use super::{Invocation, MessageFormat, Task, command, parse};
 use crate::bench::{Ignored, Matching};
 use crate::cargo::{Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
+use crate::revision::{Against, WhichCommit};
 
 fn read(line: &str) -> Result<Invocation, clap::Error> {
     parse(std::iter::once("cargo-httpbench").chain(line.split_whitespace()).map(OsString::from))
@@ -117,6 +118,15 @@ fn load_flags_fill_the_last_layer() {
 }
 
 #[test]
+fn revision_means_its_merge_base_unless_it_is_wanted_exactly() {
+    let against = |line: &str| right(line).against;
+    let rev = "origin/main".to_owned();
+    assert_eq!(against(""), None);
+    assert_eq!(against("--against origin/main"), Some(Against { rev: rev.clone(), commit: WhichCommit::MergeBase }));
+    assert_eq!(against("run --exact-rev --against=origin/main"), Some(Against { rev, commit: WhichCommit::Exact }));
+}
+
+#[test]
 fn quick_yields_to_what_is_said_beside_it() {
     assert_eq!(right("--quick").load, LoadLayer::QUICK);
     let load = right("--rounds 4 --quick").load;
@@ -155,6 +165,13 @@ fn wrong_usage_ends_with_two_and_says_what_is_accepted() {
         ("--list --no-run", "cannot be used with"),
         ("--trace-one x --no-run", "cannot be used with"),
         ("search --trace-one x", "cannot be used with"),
+        ("--against main --list", "cannot be used with"),
+        ("--against main --trace-one x", "cannot be used with"),
+        ("--against main --no-run", "cannot be used with"),
+        ("--exact-rev", "--against"),
+        ("--against", "a value is required"),
+        ("serve --against main", "unexpected argument"),
+        ("list --against main", "unexpected argument"),
         ("serve --rounds 3", "unexpected argument"),
         ("serve search", "unexpected argument"),
         ("list --rounds 3", "unexpected argument"),

@@ -210,10 +210,11 @@ impl Layers {
     pub fn for_scenario(&self, options: &Options) -> LoadSettings {
         let load = self.load(options);
         let said = |duration: Option<Duration>| Nanos::from(duration.expect("the built-in layer says every duration"));
+        let mut written = self.workspace.tolerance.clone();
+        written.extend(&self.package.tolerance);
+        written.extend(options.tolerance.iter().map(|tolerance| (tolerance.metric, tolerance.ratio)));
         let mut tolerance = BTreeMap::from(TOLERANCE);
-        tolerance.extend(&self.workspace.tolerance);
-        tolerance.extend(&self.package.tolerance);
-        tolerance.extend(options.tolerance.iter().map(|tolerance| (tolerance.metric, tolerance.ratio)));
+        tolerance.extend(&written);
         let mut bounds = self.workspace.limit.clone();
         bounds.extend(&self.package.limit);
         bounds.extend(options.limit.iter().map(|limit| (limit.metric, limit.bound)));
@@ -227,6 +228,7 @@ impl Layers {
             request_timeout: said(load.request_timeout),
             connect_timeout: said(load.connect_timeout),
             tolerance,
+            tolerance_written: written.into_keys().collect(),
             limits: bounds.into_iter().map(|(metric, bound)| Limit { metric, bound }).collect(),
         }
     }

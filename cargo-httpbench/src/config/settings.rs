@@ -1,6 +1,6 @@
 //! What is resolved: every value is there, whoever said it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ pub struct LoadSettings {
     pub connect_timeout: Nanos,
     /// Accepted relative changes.
     pub tolerance: BTreeMap<Metric, Ratio>,
+    /// The metrics among them whose tolerance somebody wrote.
+    pub tolerance_written: BTreeSet<Metric>,
     /// Absolute bounds; at most one for each metric.
     pub limits: Vec<Limit>,
 }

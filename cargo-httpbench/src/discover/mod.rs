@@ -77,6 +77,15 @@ impl Workspace {
         Ok(Self { metadata: ask(cargo, runner, Dependencies::Resolved)?, ..workspace })
     }
 
+    /// Asks cargo for the members only, whatever the command line selects and enables: for a workspace that it was not written for.
+    ///
+    /// # Errors
+    ///
+    /// When cargo cannot be started or finds nothing it understands: exit code 102 with cargo's own words.
+    pub fn outline(cargo: &Cargo, runner: &mut dyn RunCargo) -> Result<Self> {
+        Ok(Self { metadata: ask(cargo, runner, Dependencies::LeftOut)?, stands_in: None })
+    }
+
     fn has_required_features(&self) -> bool {
         let packages = self.metadata.workspace_packages();
         let mut targets = packages.iter().flat_map(|package| &package.targets);

@@ -7,13 +7,13 @@ use httpbench_core::model::{
 };
 
 use super::Cores;
+use super::disturbance::Disturbance;
 use super::plan::SliceScheme;
+use super::subject::{BASELINE, CANDIDATE};
 use crate::config::LoadSettings;
 use crate::error::Error;
+use crate::server::Memory;
 use crate::warning::Warning;
-
-/// The only arm of a run without a comparison.
-const ARM: usize = 0;
 
 /// An arrival rate counts as reached from this share of what was asked for: a start or two at a slice's edge may be late.
 const ARRIVALS_REACHED: f64 = 0.99;
@@ -42,14 +42,25 @@ pub struct MeasuredScenario {
     pub listing: ScenarioListing,
     /// How it was loaded and is judged.
     pub load: LoadSettings,
-    /// How its time was cut; `None` if it failed before its first round.
-    pub scheme: Option<SliceScheme>,
+    /// What the pilot found out; `None` if it failed.
+    pub pilot: Option<Pilot>,
     /// The rounds of the plan.
     pub rounds: Vec<MeasuredRound>,
-    /// Fresh rounds, if a limit was exceeded in the first ones.
+    /// Fresh rounds, for what the first ones found.
     pub confirmation: Vec<MeasuredRound>,
+    /// Why rounds were discarded, and measured again.
+    pub discarded: Vec<Disturbance>,
     /// Why there are no more rounds.
     pub failure: Option<Error>,
+}
+
+/// What a short run before the first round found out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pilot {
+    /// How the time of a round is cut.
+    pub scheme: SliceScheme,
+    /// Good exchanges that an arm is expected to complete in a round: of the slowest arm.
+    pub exchanges_a_round: f64,
 }
 
 /// One round of one scenario.
@@ -57,10 +68,16 @@ pub struct MeasuredScenario {
 pub struct MeasuredRound {
     /// What the engine saw.
     pub recording: Recording,
-    /// Peak resident memory of the server's process tree up to the end of the round.
-    pub peak_memory: Option<u64>,
-    /// Resident memory at the end of the round.
-    pub resident_memory: Option<u64>,
+    /// Memory of every arm's process tree at the end of the round, with the peak since its beginning.
+    pub memory: Vec<Option<Memory>>,
+}
+
+impl MeasuredPackage {
+    /// Whether there is anything to report: a round, or a scenario that failed by itself.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        self.scenarios.iter().any(|scenario| !scenario.rounds.is_empty() || scenario.failure.is_some())
+    }
 }
 
 impl MeasuredScenario {
@@ -70,11 +87,17 @@ impl MeasuredScenario {
         &self.listing.name
     }
 
-    /// The exchanges of all rounds, confirmation included.
+    /// The candidate's exchanges of all rounds, confirmation included.
     #[must_use]
     pub fn counts(&self) -> Counts {
+        self.counts_of(CANDIDATE)
+    }
+
+    /// An arm's exchanges of all rounds, confirmation included.
+    #[must_use]
+    pub fn counts_of(&self, arm: usize) -> Counts {
         let mut counts = Counts::default();
-        self.all_rounds().for_each(|round| counts.merge(&round.arm().counts));
+        self.all_rounds().filter_map(|round| round.recording.arms.get(arm)).for_each(|arm| counts.merge(&arm.counts));
         counts
     }
 
@@ -94,18 +117,20 @@ impl MeasuredScenario {
         merged
     }
 
-    /// The arrival rate of an open loop that was really reached, in starts per second over the loaded time.
+    /// The arrival rate that an arm of an open loop was really given, in starts per second over the loaded time.
     #[must_use]
-    pub fn arrival_rate_reached(&self) -> Option<f64> {
+    pub fn arrival_rate_reached(&self, arm: usize) -> Option<f64> {
         let mut arrivals = Arrivals::default();
-        self.rounds.iter().filter_map(MeasuredRound::arrivals).for_each(|round| arrivals += round);
+        self.rounds.iter().filter_map(|round| round.recording.arrivals(arm)).for_each(|round| arrivals += round);
         Some(self.load.arrival_rate? * arrivals.reached()?)
     }
 
-    /// The warning if that is less than was asked for.
+    /// The warning if that is less than was asked for, of whichever arm is farther from it.
     #[must_use]
     pub fn unreached_arrival_rate(&self) -> Option<Warning> {
-        let (asked, reached) = (self.load.arrival_rate?, self.arrival_rate_reached()?);
+        let asked = self.load.arrival_rate?;
+        let reached = [CANDIDATE, BASELINE].into_iter().filter_map(|arm| self.arrival_rate_reached(arm));
+        let reached = reached.min_by(f64::total_cmp)?;
         let scenario = self.name().to_owned();
         (reached < asked * ARRIVALS_REACHED).then(|| Warning::ArrivalRateNotReached {
             scenario,
@@ -114,68 +139,79 @@ impl MeasuredScenario {
         })
     }
 
+    /// How the time of a round is cut, once the pilot has run.
+    #[must_use]
+    pub fn scheme(&self) -> Option<SliceScheme> {
+        self.pilot.as_ref().map(|pilot| pilot.scheme)
+    }
+
     fn all_rounds(&self) -> impl Iterator<Item = &MeasuredRound> {
         self.rounds.iter().chain(&self.confirmation)
     }
 }
 
-/// The values that some rounds have for a metric; rounds without one are left out.
+/// The candidate's values of a metric in some rounds; rounds without one are left out.
 #[must_use]
 pub fn values(rounds: &[MeasuredRound], metric: Metric) -> Vec<f64> {
-    rounds.iter().filter_map(|round| round.value(metric)).collect()
+    values_of(CANDIDATE, rounds, metric)
+}
+
+/// An arm's values of a metric in some rounds; rounds without one are left out.
+#[must_use]
+pub fn values_of(arm: usize, rounds: &[MeasuredRound], metric: Metric) -> Vec<f64> {
+    rounds.iter().filter_map(|round| round.value_of(arm, metric)).collect()
 }
 
 impl MeasuredRound {
-    /// What the engine saw of the arm.
+    /// What the engine saw of the candidate.
     ///
     /// # Panics
     ///
     /// When the recording has no arm, which [`crate::measure`] does not accept from the engine.
     #[must_use]
     pub fn arm(&self) -> &ArmRecording {
-        &self.recording.arms[ARM]
+        &self.recording.arms[CANDIDATE]
     }
 
-    /// The starts of an open loop; `None` in a closed one.
+    /// The times that an arm's quantiles are taken of: response times in an open loop, service times in a closed one.
+    fn times(&self, arm: usize) -> Option<&Histogram> {
+        let recorded = self.recording.arms.get(arm)?;
+        Some(if self.recording.arrivals(arm).is_some() { &recorded.response } else { &recorded.service })
+    }
+
+    /// The candidate's value of a metric.
     #[must_use]
-    pub fn arrivals(&self) -> Option<Arrivals> {
-        self.recording.arrivals(ARM)
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        self.value_of(CANDIDATE, metric)
     }
 
-    /// The times that a quantile is one of: response times in an open loop, service times in a closed one.
-    fn times(&self) -> &Histogram {
-        match self.arrivals() {
-            Some(_) => &self.arm().response,
-            None => &self.arm().service,
-        }
-    }
-
-    /// The round's value of a metric in its base unit; `None` where nothing was seen.
+    /// An arm's value of a metric in its base unit; `None` where nothing was seen.
     ///
     /// Quantiles are those of the response time in an open loop, and of the service time in a closed one.
     /// Throughput is the sum of the slices' completions over the sum of their spans, so that a stall in one slice counts in
     /// full. CPU time is divided by all exchanges that completed in the same time, lead-in and drain included.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
-    pub fn value(&self, metric: Metric) -> Option<f64> {
-        let slices = &self.recording.slices;
+    pub fn value_of(&self, arm: usize, metric: Metric) -> Option<f64> {
+        let slices = || self.recording.slices.iter().filter(move |slice| slice.arm == arm);
+        let recorded = self.recording.arms.get(arm)?;
         match metric {
             Metric::Throughput => {
-                let span: Nanos = slices.iter().map(|slice| slice.span).sum();
-                let good: u64 = slices.iter().map(|slice| slice.good).sum();
+                let span: Nanos = slices().map(|slice| slice.span).sum();
+                let good: u64 = slices().map(|slice| slice.good).sum();
                 (good > 0 && span > Nanos::ZERO).then(|| good as f64 / span.as_secs_f64())
             }
             Metric::CpuPerRequest => {
-                let cpu = slices.iter().map(|slice| slice.cpu.get(ARM).copied().flatten()).sum::<Option<Nanos>>()?;
-                let completed: u64 = slices.iter().map(|slice| slice.completed).sum();
+                let cpu = slices().map(|slice| slice.cpu.get(arm).copied().flatten()).sum::<Option<Nanos>>()?;
+                let completed: u64 = slices().map(|slice| slice.completed).sum();
                 (completed > 0).then(|| cpu.0 as f64 / completed as f64)
             }
-            Metric::PeakMemory => self.peak_memory.map(|bytes| bytes as f64),
+            Metric::PeakMemory => self.memory.get(arm)?.map(|memory| memory.peak_bytes as f64),
             Metric::Errors => {
-                let counts = &self.arm().counts;
+                let counts = &recorded.counts;
                 (counts.started > 0).then(|| counts.failed() as f64 / counts.started as f64)
             }
-            quantile => self.times().quantile(quantile.quantile()?).map(|time| time.0 as f64),
+            quantile => self.times(arm)?.quantile(quantile.quantile()?).map(|time| time.0 as f64),
         }
     }
 
@@ -194,11 +230,11 @@ impl MeasuredRound {
         (available > 0.0).then(|| cpu.as_secs_f64() / available)
     }
 
-    /// The cores that the server's process tree kept busy in the slices: 1.0 is one whole core.
+    /// The cores that the loaded arm's process tree kept busy in the slices: 1.0 is one whole core.
     #[must_use]
     pub fn server_cores_busy(&self) -> Option<f64> {
         let slices = &self.recording.slices;
-        let cpu = slices.iter().map(|slice| slice.cpu.get(ARM).copied().flatten()).sum::<Option<Nanos>>()?;
+        let cpu = slices.iter().map(|slice| slice.cpu.get(slice.arm).copied().flatten()).sum::<Option<Nanos>>()?;
         let wall: Nanos = slices.iter().map(|slice| slice.wall).sum();
         (wall > Nanos::ZERO).then(|| cpu.as_secs_f64() / wall.as_secs_f64())
     }
@@ -228,12 +264,12 @@ mod tests {
         };
         assert_eq!(of([100, 98]).unreached_arrival_rate(), None);
         let short = of([20, 30]);
-        assert_eq!(short.arrival_rate_reached(), Some(50.0));
+        assert_eq!(short.arrival_rate_reached(CANDIDATE), Some(50.0));
         let warning = short.unreached_arrival_rate().expect("a quarter is not all");
         assert_eq!(
             warning,
             Warning::ArrivalRateNotReached { scenario: "list".to_owned(), asked: 200.0.into(), reached: 50.0.into() }
         );
-        assert_eq!(scenario("list", &[], vec![round(9, Nanos(5))]).arrival_rate_reached(), None);
+        assert_eq!(scenario("list", &[], vec![round(9, Nanos(5))]).arrival_rate_reached(CANDIDATE), None);
     }
 }

@@ -24,7 +24,7 @@ const SHORTEST_LEAD_IN: Nanos = Nanos::from_millis(5);
 /// The slices of every round of one scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceScheme {
-    /// Slices of an arm in a round.
+    /// Slices of each arm in a round.
     pub count: u64,
     /// Their length, before jitter.
     pub length: Nanos,
@@ -54,22 +54,32 @@ impl SliceScheme {
         Self { count, length, lead_in, stretched: fitting < FEWEST_SLICES }
     }
 
-    /// Loaded time of a round.
+    /// Loaded time of each arm in a round.
     #[must_use]
     pub fn loaded(&self) -> Nanos {
         self.length * self.count
     }
 
-    /// The slices of one round for one arm, their lengths jittered by up to 20 % so that no slice keeps step with
-    /// something periodic in the server.
+    /// The slices of one round, for so many arms.
+    ///
+    /// Slice by slice every arm has its turn, with the same length, so that the arms' slices pair up. The order of the arms is
+    /// drawn for two turns at once and reversed in the second (ABBA or BAAB): what grows or wanes steadily over a round then
+    /// weighs on every arm alike. Lengths are jittered by up to 20 %, so that no slice keeps step with something periodic in a
+    /// server.
     #[must_use]
-    pub fn slices(&self, arm: usize, random: &mut fastrand::Rng) -> Vec<SlicePlan> {
-        (0..self.count)
-            .map(|_| {
-                let permille = random.u64(800..=1_200);
-                SlicePlan { arm, length: Nanos(self.length.0 / 1_000 * permille), lead_in: self.lead_in }
-            })
-            .collect()
+    pub fn slices(&self, arms: usize, random: &mut fastrand::Rng) -> Vec<SlicePlan> {
+        let mut slices = Vec::new();
+        let mut order: Vec<usize> = (0..arms).collect();
+        for turn in 0..self.count {
+            if turn % 2 == 0 {
+                random.shuffle(&mut order);
+            } else {
+                order.reverse();
+            }
+            let length = Nanos(self.length.0 / 1_000 * random.u64(800..=1_200));
+            slices.extend(order.iter().map(|&arm| SlicePlan { arm, length, lead_in: self.lead_in }));
+        }
+        slices
     }
 }
 
@@ -80,21 +90,22 @@ fn starts_time(per_second: f64) -> Nanos {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
 
     fn load(duration: Nanos, slice: Option<Nanos>) -> LoadSettings {
         LoadSettings {
             connections: 64,
-            arrival_rate: None,
             threads: None,
             duration,
             warm_up: Nanos::ZERO,
             slice,
             request_timeout: Nanos::from_secs(10),
             connect_timeout: Nanos::from_secs(3),
+            arrival_rate: None,
             tolerance: BTreeMap::new(),
+            tolerance_written: BTreeSet::new(),
             limits: Vec::new(),
         }
     }
@@ -142,11 +153,32 @@ mod tests {
     #[test]
     fn jitter_stays_within_a_fifth_and_follows_the_seed() {
         let scheme = SliceScheme::new(&load(Nanos::from_secs(6), None), 5, None);
-        let slices = scheme.slices(0, &mut fastrand::Rng::with_seed(7));
-        assert_eq!(slices, scheme.slices(0, &mut fastrand::Rng::with_seed(7)));
+        let slices = scheme.slices(1, &mut fastrand::Rng::with_seed(7));
+        assert_eq!(slices, scheme.slices(1, &mut fastrand::Rng::with_seed(7)));
         assert_eq!(slices.len(), 16);
         for slice in slices {
             assert!((Nanos::from_millis(60)..=Nanos::from_millis(90)).contains(&slice.length), "{slice:?}");
         }
+    }
+
+    #[test]
+    fn arms_take_turns_with_equal_lengths_and_mirrored_orders() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(12), None), 16, None);
+        let slices = scheme.slices(2, &mut fastrand::Rng::with_seed(3));
+        assert_eq!(slices.len(), 2 * 15);
+        for block in slices.chunks_exact(4) {
+            let arms: Vec<usize> = block.iter().map(|slice| slice.arm).collect();
+            assert!(arms == [0, 1, 1, 0] || arms == [1, 0, 0, 1], "{arms:?}");
+            assert_eq!(block[0].length, block[1].length);
+            assert_eq!(block[2].length, block[3].length);
+        }
+    }
+
+    #[test]
+    fn both_orders_are_drawn_about_equally_often() {
+        let scheme = SliceScheme::new(&load(Nanos::from_secs(12), None), 16, None);
+        let mut random = fastrand::Rng::with_seed(11);
+        let first = (0..200).filter(|_| scheme.slices(2, &mut random)[0].arm == 0).count();
+        assert!((70..=130).contains(&first), "{first} of 200");
     }
 }

@@ -38,9 +38,10 @@ pub enum Progress<'run> {
 }
 
 /// How much of the plan is over, and how fast it went.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Schedule {
-    started: Instant,
+    /// Of the first step.
+    started: Option<Instant>,
     total_steps: u64,
     done_steps: u64,
     total: Nanos,
@@ -48,16 +49,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A plan of so many steps that are loaded for so long together.
-    #[must_use]
-    pub fn new(total_steps: u64, total: Nanos) -> Self {
-        Self { started: Instant::now(), total_steps, done_steps: 0, total, done: Nanos::ZERO }
+    /// So many steps, loaded for so long together, come on top.
+    pub fn extend(&mut self, steps: u64, time: Nanos) {
+        self.started.get_or_insert_with(Instant::now);
+        self.total_steps += steps;
+        self.total += time;
     }
 
     /// A step is over, or will not be taken.
     pub fn advance(&mut self, loaded: Nanos) {
-        self.done_steps += 1;
-        self.done += loaded;
+        self.done_steps = (self.done_steps + 1).min(self.total_steps);
+        self.done = (self.done + loaded).min(self.total);
     }
 
     /// Steps that are over, and all.
@@ -70,9 +72,11 @@ impl Schedule {
     #[must_use]
     pub fn left(&self) -> Duration {
         let left = (self.total - self.done).as_duration();
-        if self.done == Nanos::ZERO {
-            return left;
+        match self.started {
+            Some(started) if self.done > Nanos::ZERO => {
+                left.mul_f64((started.elapsed().as_secs_f64() / self.done.as_secs_f64()).max(1.0))
+            }
+            _ => left,
         }
-        left.mul_f64((self.started.elapsed().as_secs_f64() / self.done.as_secs_f64()).max(1.0))
     }
 }

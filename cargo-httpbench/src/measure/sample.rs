@@ -1,14 +1,15 @@
 //! Made-up measurements for the tests of verdicts and reports.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use httpbench_core::model::{
-    ArmRecording, EngineUsage, Limit, Location, Metric, Nanos, Options, Recording, RequestSummary, ScenarioListing,
-    SliceRecording,
+    ArmRecording, EngineUsage, Limit, Location, Metric, Nanos, Options, Ratio, Recording, RequestSummary,
+    ScenarioListing, SliceRecording,
 };
 
-use super::{MeasuredRound, MeasuredScenario, SliceScheme};
+use super::{Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, SliceScheme};
 use crate::config::LoadSettings;
+use crate::server::Memory;
 
 /// A round in which `good` exchanges of one service time ended in one second, and cost the server 10 µs each.
 pub(crate) fn round(good: u64, service: Nanos) -> MeasuredRound {
@@ -34,8 +35,7 @@ pub(crate) fn round(good: u64, service: Nanos) -> MeasuredRound {
             slices: vec![slice],
             engine: EngineUsage { cpu: Nanos::from_millis(500), wall, threads: 1 },
         },
-        peak_memory: Some(14_200_000),
-        resident_memory: Some(12_000_000),
+        memory: vec![Some(Memory { resident_bytes: 12_000_000, peak_bytes: 14_200_000, shared_bytes: 0 })],
     }
 }
 
@@ -64,14 +64,23 @@ pub(crate) fn failing_round(started: u64, failed: u64) -> MeasuredRound {
 pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<MeasuredRound>) -> MeasuredScenario {
     let load = LoadSettings {
         connections: 64,
-        arrival_rate: None,
         threads: None,
         duration: Nanos::from_secs(6),
         warm_up: Nanos::from_millis(250),
         slice: None,
         request_timeout: Nanos::from_secs(10),
         connect_timeout: Nanos::from_secs(3),
-        tolerance: BTreeMap::new(),
+        tolerance: [
+            (Metric::Throughput, 0.03),
+            (Metric::CpuPerRequest, 0.03),
+            (Metric::P50, 0.03),
+            (Metric::P99, 0.10),
+        ]
+        .into_iter()
+        .map(|(metric, ratio)| (metric, Ratio(ratio)))
+        .collect(),
+        tolerance_written: BTreeSet::new(),
+        arrival_rate: None,
         limits: limits.iter().map(|&(metric, bound)| Limit { metric, bound }).collect(),
     };
     MeasuredScenario {
@@ -82,10 +91,23 @@ pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<Measure
             options: Options::default(),
             request: Ok(RequestSummary { method: "GET".to_owned(), target: "/".to_owned(), body_bytes: 0 }),
         },
-        scheme: Some(SliceScheme::new(&load, 5, None)),
+        pilot: Some(Pilot { scheme: SliceScheme::new(&load, 5, None), exchanges_a_round: 10_000.0 }),
         load,
         rounds,
         confirmation: Vec::new(),
+        discarded: Vec::new(),
         failure: None,
+    }
+}
+
+/// A package with these scenarios, engine and server on a core each.
+pub(crate) fn package(scenarios: Vec<MeasuredScenario>) -> MeasuredPackage {
+    MeasuredPackage {
+        package: "todo".to_owned(),
+        server: "todo-server".to_owned(),
+        cores: Cores { engine: vec![0], server: vec![1] },
+        rounds: 5,
+        scenarios,
+        startups: Vec::new(),
     }
 }

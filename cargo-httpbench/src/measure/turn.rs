@@ -1,75 +1,98 @@
 //! One measurement at a time on a machine: two at once would measure each other.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
-
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 
+/// Whoever listens under this name has the turn. An abstract socket (unix(7)) leaves no file behind, belongs to no user, and
+/// goes with the process that holds it, however that ends.
+const NAME: &str = "cargo-httpbench.turn";
+
 /// How often the holder is asked again.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The right to measure, until it is dropped. The operating system takes it back from a process that dies.
+/// The right to measure, until it is dropped.
 #[derive(Debug)]
-pub struct Turn(#[expect(dead_code, reason = "held for its lock")] Option<Flock<File>>);
+pub struct Turn(#[expect(dead_code, reason = "held for as long as we measure")] Option<UnixListener>);
 
 impl Turn {
     /// Waits until no other `cargo httpbench` of this machine measures; `waiting` is called once, with who holds the turn.
     ///
-    /// Where the file cannot be opened (another user owns it and left no right to write), nobody is waited for: a lock that
-    /// cannot be had must not stop a measurement.
+    /// Where such a socket cannot be had, nobody is waited for: a courtesy must not stop a measurement.
     ///
     /// # Errors
     ///
     /// When a signal comes while waiting.
-    pub fn take(interrupt: &Interrupt, mut waiting: impl FnMut(&str)) -> Result<Self> {
-        let Ok(mut file) =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o666).open(path())
-        else {
-            return Ok(Self(None));
-        };
-        let mut told = false;
+    pub fn take(interrupt: &Interrupt, waiting: impl FnOnce(&str)) -> Result<Self> {
+        let Ok(address) = address() else { return Ok(Self(None)) };
+        let mut waiting = Some(waiting);
         loop {
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(mut lock) => {
-                    let _ = sign(&mut lock);
-                    return Ok(Self(Some(lock)));
-                }
-                Err((back, Errno::EWOULDBLOCK)) => file = back,
+            match UnixListener::bind_addr(&address) {
+                Ok(listener) => return Ok(Self(Some(listener))),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 Err(_) => return Ok(Self(None)),
             }
-            if !told {
-                told = true;
-                waiting(&holder(&mut file));
+            if let Some(waiting) = waiting.take() {
+                waiting(&holder(&address));
             }
             interrupt.sleep(PATIENCE)?;
         }
     }
 }
 
-fn path() -> PathBuf {
-    std::env::temp_dir().join("cargo-httpbench.turn")
+#[cfg(target_os = "linux")]
+fn address() -> io::Result<SocketAddr> {
+    use std::os::linux::net::SocketAddrExt;
+
+    SocketAddr::from_abstract_name(NAME)
 }
 
-/// Writes who holds the turn, for those who wait.
-fn sign(file: &mut File) -> std::io::Result<()> {
-    let here = std::env::current_dir().unwrap_or_default();
-    file.set_len(0)?;
-    file.seek(SeekFrom::Start(0))?;
-    write!(file, "process {} in {}", std::process::id(), here.display())
+#[cfg(not(target_os = "linux"))]
+fn address() -> io::Result<SocketAddr> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("no abstract socket can be called {NAME}")))
 }
 
-fn holder(file: &mut File) -> String {
-    let mut text = String::new();
-    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
-    match read {
-        Ok(_) if !text.is_empty() => text,
-        _ => "another process".to_owned(),
+/// Who holds the turn: a listening socket tells its process to everybody who connects.
+fn holder(address: &SocketAddr) -> String {
+    let Some(pid) = UnixStream::connect_addr(address).ok().and_then(|stream| pid_behind(&stream)) else {
+        return "another process".to_owned();
+    };
+    match std::fs::read_link(format!("/proc/{pid}/cwd")) {
+        Ok(folder) => format!("process {pid} in {}", folder.display()),
+        Err(_) => format!("process {pid}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn pid_behind(stream: &UnixStream) -> Option<i32> {
+    use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+
+    getsockopt(stream, PeerCredentials).ok().map(|credentials| credentials.pid())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pid_behind(_: &UnixStream) -> Option<i32> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_measurement_waits_for_the_first_and_is_told_who_it_is() {
+        let interrupt = Interrupt::deaf().expect("a pipe");
+        let first = Turn::take(&interrupt, |_| ()).expect("no signal");
+        let (told, hear) = std::sync::mpsc::channel();
+        let second = std::thread::spawn(move || {
+            Turn::take(&interrupt, |holder| told.send(holder.to_owned()).expect("the test listens")).map(|_| ())
+        });
+        let holder = hear.recv_timeout(Duration::from_secs(10)).expect("the second one waits");
+        assert!(holder.starts_with(&format!("process {} in ", std::process::id())), "{holder}");
+        drop(first);
+        second.join().expect("no panic").expect("no signal");
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::ended::{Ended, Stopped};
-use super::launch::{Input, Launch, Output};
+use super::launch::{Input, Launch, Output, Redirected};
 use super::log::LogTail;
 use super::supervision::Supervisor;
 use super::wire::{Ask, Program, Role};
@@ -70,6 +70,7 @@ impl Child {
                 current_dir: launch.current_dir.into_os_string(),
                 env: launch.env.into_iter().collect::<Vec<(OsString, OsString)>>(),
                 cores: launch.cores,
+                bind: launch.bind,
                 roles,
             }))
         };
@@ -140,6 +141,25 @@ impl Child {
     /// When the supervisor's messages cannot be read.
     pub fn try_wait(&self) -> Result<Option<Ended>> {
         self.supervisor.ended(self.id).map_err(|error| self.lost_sight(error))
+    }
+
+    /// With [`Bind::Redirect`](super::Bind::Redirect): the fixed ports that its tree has asked for so far, in that order, and
+    /// what it got instead. A listener that can be connected to is among them.
+    ///
+    /// # Errors
+    ///
+    /// When the supervisor's messages cannot be read.
+    pub fn redirected(&self) -> Result<Vec<Redirected>> {
+        self.supervisor.redirected(self.id).map_err(|error| self.lost_sight(error))
+    }
+
+    /// With [`Bind::Redirect`](super::Bind::Redirect): why its tree got a fixed port that it asked for all the same.
+    ///
+    /// # Errors
+    ///
+    /// When the supervisor's messages cannot be read.
+    pub fn not_redirected(&self) -> Result<Option<String>> {
+        self.supervisor.not_redirected(self.id).map_err(|error| self.lost_sight(error))
     }
 
     /// Waits for the program's end.

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::exit_code::ExitCode;
 
 /// A program to be started, and everything that it is given.
@@ -28,6 +30,8 @@ pub struct Launch {
     pub stderr: Output,
     /// The cores that it may run on. Empty: all that the command may use.
     pub cores: Vec<u32>,
+    /// What becomes of the ports that its listeners ask for.
+    pub bind: Bind,
     /// A descriptor that it gets beside the standard ones.
     pub inherit: Option<InheritedDescriptor>,
     /// The exit code of the run if it cannot be started.
@@ -68,6 +72,38 @@ pub enum Output {
     Piped,
 }
 
+/// What becomes of the ports that a program and its whole tree ask for by `bind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bind {
+    /// The kernel decides, as ever.
+    #[default]
+    AsAsked,
+    /// A stream socket that asks for a fixed port, on a loopback or wildcard address of either family, gets another one; `bind`
+    /// succeeds, and only `getsockname` shows the difference. Everybody in the tree who asks for the same port gets the same
+    /// one, so that workers share it (SO_REUSEPORT) or are refused (EADDRINUSE) as ever. All else is as asked: port 0, other
+    /// addresses, datagrams, Unix sockets, and all connections that the program makes.
+    ///
+    /// A program that *connects* to its own fixed port finds nobody there, or somebody else. Programs in the tree that are
+    /// setuid or have file capabilities run without them (`no_new_privs`), and cannot install a seccomp listener of their own.
+    /// Sockets bound by io_uring are not seen. Where a container forbids pidfd_getfd (Docker's default does), the port is
+    /// changed in the program's memory instead, where a program that reads its own address structure again sees it.
+    Redirect {
+        /// Where the first fixed port goes, if it is free. Others go to free ports, and so does this one if the program asks for
+        /// it by itself when it is taken. 0: the first goes to any free port, too.
+        port: u16,
+    },
+}
+
+/// A fixed port that a program asked for, and the one that it got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redirected {
+    /// What it asked for.
+    pub from: u16,
+    /// What it got. The same, if it asked for the port that was meant for it.
+    pub to: u16,
+}
+
 impl Launch {
     /// A program with an empty environment and its output in the log.
     #[must_use]
@@ -82,6 +118,7 @@ impl Launch {
             stdout: Output::default(),
             stderr: Output::default(),
             cores: Vec::new(),
+            bind: Bind::default(),
             inherit: None,
             exit: ExitCode::Unexpected,
         }

@@ -6,20 +6,28 @@
 //!
 //! Blocking code. Waits end early, with an error, once a signal has come (see [`crate::interrupt`]).
 
+mod capture;
 mod child;
 mod ended;
 mod launch;
 mod log;
+mod orphans;
 pub(crate) mod platform;
+mod probe;
+#[cfg_attr(not(target_os = "linux"), path = "redirect/elsewhere.rs")]
+mod redirect;
 pub(crate) mod supervision;
 pub mod supervisor;
 pub(crate) mod tree;
 pub(crate) mod wait;
 mod wire;
 
+pub use capture::{Captured, run_to_end};
 pub use child::Child;
 pub use ended::{Ended, Stopped};
-pub use launch::{InheritedDescriptor, Input, Launch, Output};
+pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
 pub use log::LogTail;
+pub use orphans::adopt_orphans;
+pub use probe::redirect_available;
 pub use supervision::{Supervisor, use_executable};
 pub use wait::Woken;

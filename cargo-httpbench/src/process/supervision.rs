@@ -19,6 +19,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::ended::Ended;
+use super::launch::Redirected;
+use super::orphans;
 use super::supervisor::{ARGUMENT, FOLDER_ARGUMENT};
 use super::wait::{Woken, readable};
 use super::wire::{Ask, Receiver, Report, send};
@@ -78,6 +80,8 @@ struct News {
     launches: u64,
     spawned: HashMap<u64, Result<u32, String>>,
     ended: HashMap<u64, Ended>,
+    redirected: HashMap<u64, Vec<Redirected>>,
+    not_redirected: HashMap<u64, String>,
     gone: Option<Gone>,
     began: Option<Result<Option<PathBuf>, String>>,
 }
@@ -197,6 +201,18 @@ impl Supervisor {
         Ok(news.ended.get(&id).copied().or_else(|| news.receiver.is_closed().then_some(Ended::Unknown)))
     }
 
+    /// The fixed ports that a launched program has asked for so far, and what it got instead.
+    pub(crate) fn redirected(&self, id: u64) -> io::Result<Vec<Redirected>> {
+        self.inner.read_news()?;
+        Ok(self.inner.news().redirected.get(&id).cloned().unwrap_or_default())
+    }
+
+    /// Why a launched program could not be given another port, if that happened.
+    pub(crate) fn not_redirected(&self, id: u64) -> io::Result<Option<String>> {
+        self.inner.read_news()?;
+        Ok(self.inner.news().not_redirected.get(&id).cloned())
+    }
+
     /// Ends everything below, politely for as long as `grace`. Not cut short by a first signal: this is the cleaning up.
     pub(crate) fn stop(&self, grace: Duration) -> io::Result<Gone> {
         self.inner.news().gone = None;
@@ -238,7 +254,7 @@ impl Inner {
             command.arg(FOLDER_ARGUMENT);
         }
         command.stdin(OwnedFd::from(far)).stdout(OwnedFd::from(acknowledge)).stderr(Stdio::null());
-        let process = command.spawn()?;
+        let process = orphans::spawn_supervisor(&mut command)?;
         Ok(Self {
             pid: process.id(),
             process: Mutex::new(process),
@@ -274,6 +290,8 @@ impl Inner {
                 Report::Spawned { id, pid } => drop(news.spawned.insert(id, Ok(pid))),
                 Report::SpawnFailed { id, why } => drop(news.spawned.insert(id, Err(why))),
                 Report::Exited { id, ended } => drop(news.ended.insert(id, ended)),
+                Report::Redirected { id, redirected } => news.redirected.entry(id).or_default().push(redirected),
+                Report::NotRedirected { id, why } => drop(news.not_redirected.insert(id, why)),
                 Report::Gone { killed, left } => news.gone = Some(Gone { killed, left }),
             }
         }
@@ -290,7 +308,7 @@ impl Inner {
     }
 
     /// Does what can still be done when somebody killed the supervisor itself: ends the programs that it launched, with their
-    /// process groups, and removes its folder.
+    /// process groups and, if they fall to us, all their descendants, and removes its folder.
     fn clean_up_instead(&mut self) {
         let news = self.news.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (id, spawned) in &news.spawned {
@@ -298,6 +316,7 @@ impl Inner {
                 let _ = killpg(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
             }
         }
+        orphans::end();
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
         }
@@ -320,6 +339,9 @@ impl Drop for Inner {
         }
         if matches!(status, Ok(Some(status)) if status.signal().is_some()) {
             self.clean_up_instead();
+        }
+        if matches!(status, Ok(Some(_))) {
+            orphans::forget_supervisor(self.pid);
         }
     }
 }

@@ -5,7 +5,9 @@
 //! `setsid` or lost their parent, removes its folder, and ends. It has a session of its own, so that the terminal's Ctrl-C
 //! reaches the command alone, and sleeps in `poll` unless something happens.
 //!
-//! One thread, no judgement: what an ending means is the command's affair.
+//! Calls of `bind` that are to be redirected wait for it as well (see [`super::redirect`]).
+//!
+//! One thread, but for the moment of such a launch; no judgement: what an ending means is the command's affair.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -22,7 +24,10 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, setsid};
 
 use super::ended::Ended;
-use super::platform::{Affinity, Ignored, become_subreaper, catch};
+use super::launch::Bind;
+use super::platform::{Affinity, Ignored, be_called, become_subreaper, catch};
+use super::probe;
+use super::redirect::{self, Redirection, State};
 use super::tree::descendants;
 use super::wait::readable;
 use super::wire::{Ask, Program, Receiver, Report, Role, send};
@@ -47,7 +52,11 @@ const KILL_AGAIN: Duration = Duration::from_millis(10);
 #[must_use]
 pub fn main_if_asked() -> Option<ProcessExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args.next()? != ARGUMENT {
+    let first = args.next()?;
+    if first == probe::ARGUMENT {
+        return Some(probe::bind_as_asked(args.next()));
+    }
+    if first != ARGUMENT {
         return None;
     }
     let folder = args.next().is_some_and(|argument| argument == FOLDER_ARGUMENT);
@@ -92,6 +101,7 @@ struct Watch {
     signals: File,
     folder: Option<PathBuf>,
     running: Vec<Running>,
+    redirections: Vec<Redirection>,
     stopping: Option<Stopping>,
     frozen: bool,
 }
@@ -114,6 +124,7 @@ impl Watch {
         // Fails only if the process leads a group already; then it has left the terminal's, too.
         let _ = setsid();
         become_subreaper()?;
+        be_called(c"httpbench-watch")?;
         // A supervisor ends when the command does, never by a signal but SIGKILL.
         let caught = [
             Signal::SIGCHLD,
@@ -139,6 +150,7 @@ impl Watch {
             signals,
             folder,
             running: Vec::new(),
+            redirections: Vec::new(),
             stopping: None,
             frozen: false,
         };
@@ -152,8 +164,11 @@ impl Watch {
             let timeout = self.stopping.as_ref().map(|stopping| {
                 if stopping.killed { KILL_AGAIN } else { stopping.deadline.saturating_duration_since(Instant::now()) }
             });
-            readable(&[self.control.as_fd(), self.signals.as_fd()], timeout)?;
+            let mut descriptors = vec![self.control.as_fd(), self.signals.as_fd()];
+            descriptors.extend(self.redirections.iter().map(Redirection::descriptor));
+            readable(&descriptors, timeout)?;
             self.forget_signals()?;
+            self.redirect();
             self.reap();
             self.receiver.fill(&self.control)?;
             while let Some(ask) = self.receiver.next()? {
@@ -184,14 +199,28 @@ impl Watch {
         }
     }
 
+    /// Answers the calls of `bind` that wait, and forgets programs whose tree is gone.
+    fn redirect(&mut self) {
+        let control = &self.control;
+        self.redirections.retain_mut(|redirection| {
+            let state = redirection.go_on(&mut |report| {
+                let _ = send(control, &report, &[]);
+            });
+            state == State::InUse
+        });
+    }
+
     fn obey(&mut self, ask: Ask) -> io::Result<()> {
         match ask {
             Ask::Launch(program) => {
-                let id = program.id;
+                let (id, bind) = (program.id, program.bind);
                 let descriptors = self.receiver.take_descriptors(program.roles.len());
                 match spawn(*program, descriptors) {
-                    Ok(pid) => {
+                    Ok(Spawned { pid, binds }) => {
                         self.running.push(Running { id, pid: Pid::from_raw(pid.cast_signed()) });
+                        if let (Some(binds), Bind::Redirect { port }) = (binds, bind) {
+                            self.redirections.push(Redirection::new(id, binds, port));
+                        }
                         if self.frozen {
                             freeze();
                         }
@@ -308,8 +337,15 @@ fn freeze() {
     }
 }
 
+/// A program that has just been started.
+struct Spawned {
+    pid: u32,
+    /// Where its calls of `bind` arrive.
+    binds: Option<OwnedFd>,
+}
+
 /// Starts a program in a process group of its own, on its cores.
-fn spawn(program: Program, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
+fn spawn(program: Program, descriptors: Vec<OwnedFd>) -> io::Result<Spawned> {
     if descriptors.len() != program.roles.len() {
         return Err(io::Error::other("a descriptor got lost on its way to the supervisor"));
     }
@@ -342,7 +378,12 @@ fn spawn(program: Program, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
             io::Error::new(error.kind(), format!("it cannot be bound to the cores {cores:?}: {error}"))
         })?),
     };
-    let spawned = command.spawn().map(|child| child.id());
+    let spawned = match program.bind {
+        Bind::AsAsked => command.spawn().map(|child| Spawned { pid: child.id(), binds: None }),
+        Bind::Redirect { .. } => {
+            redirect::spawn(&mut command).map(|(child, binds)| Spawned { pid: child.id(), binds: Some(binds) })
+        }
+    };
     if let Some(affinity) = affinity {
         affinity.restore()?;
     }

@@ -17,11 +17,16 @@ pub(crate) struct Member {
 
 /// Every live descendant of `root`, parents before their children. Empty where there is no `/proc`.
 pub(crate) fn descendants(root: u32) -> Vec<Member> {
+    descendants_but(root, &[])
+}
+
+/// The same without some of them, and without what is below those.
+pub(crate) fn descendants_but(root: u32, spared: &[u32]) -> Vec<Member> {
     let mut children: HashMap<u32, Vec<(u32, char)>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let Ok(stat) = fs::read(entry.path().join("stat")) else { continue };
-        if let Some(stat) = parse(&stat) {
+        if let Some(stat) = parse(&stat).filter(|_| !spared.contains(&pid)) {
             children.entry(stat.parent).or_default().push((pid, stat.state));
         }
     }
@@ -76,10 +81,12 @@ mod tests {
         command.args(["-c", "read line"]).stdin(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         let pids: Vec<_> = descendants(std::process::id()).into_iter().map(|member| member.pid).collect();
+        let spared: Vec<_> =
+            descendants_but(std::process::id(), &[child.id()]).into_iter().map(|member| member.pid).collect();
         drop(child.stdin.take());
         let pid = child.id();
         child.wait().unwrap();
-        assert!(pids.contains(&pid), "{pids:?}");
+        assert!(pids.contains(&pid) && !spared.contains(&pid), "{pids:?}");
         assert!(!pids.contains(&std::process::id()));
     }
 }

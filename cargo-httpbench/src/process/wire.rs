@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::ended::Ended;
+use super::launch::{Bind, Redirected};
 use super::platform::{RECEIVE, adopt};
 
 /// Descriptors that one message may bring: standard input, output, error, and one more.
@@ -47,6 +48,8 @@ pub(crate) struct Program {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// The cores it may use; empty: all of the command's.
     pub(crate) cores: Vec<u32>,
+    /// What becomes of the ports that it asks for.
+    pub(crate) bind: Bind,
     /// What the descriptors of this message are, in their order.
     pub(crate) roles: Vec<Role>,
 }
@@ -79,6 +82,10 @@ pub(crate) enum Report {
     SpawnFailed { id: u64, why: String },
     /// A launched program ended. Its own children may live on.
     Exited { id: u64, ended: Ended },
+    /// The tree of a launched program asked for a fixed port for the first time, and got this one.
+    Redirected { id: u64, redirected: Redirected },
+    /// The tree of a launched program asked for a fixed port, and could not be given another one.
+    NotRedirected { id: u64, why: String },
     /// To [`Ask::Stop`]: no descendant is left, but for those named.
     Gone { killed: bool, left: Vec<u32> },
 }
@@ -174,6 +181,7 @@ mod tests {
             current_dir: "/".into(),
             env: vec![("A".into(), "b=c".into())],
             cores: vec![1],
+            bind: Bind::AsAsked,
             roles: vec![Role::Stdout],
         };
         send(&near, &Ask::Launch(Box::new(program)), &[OwnedFd::from(writer)]).unwrap();

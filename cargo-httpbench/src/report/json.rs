@@ -12,13 +12,13 @@ use httpbench_core::model::{
 };
 use serde::Serialize;
 
-use super::{PackageReport, Report};
+use super::{ComparedReport, PackageReport, Report};
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
-use crate::measure::{MeasuredRound, values};
+use crate::measure::{CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
-use crate::verdict::{Judged, LimitVerdict, Saturation};
+use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
 use crate::warning::Warning;
 
 /// `reason: "scenario"`: all that was measured and judged of one scenario.
@@ -97,6 +97,76 @@ struct TimesObject {
     max_ns: Option<Nanos>,
 }
 
+/// `reason: "verdict"`: one cell of a comparison.
+#[derive(Debug, Serialize)]
+pub struct VerdictObject<'run> {
+    package: &'run str,
+    scenario: &'run str,
+    #[serde(flatten)]
+    gated: &'run Gated,
+    direction: Direction,
+    unit: Unit,
+    with: &'run str,
+    verdict: Verdict,
+    why: Option<Reason>,
+    baseline: Option<f64>,
+    candidate: Option<f64>,
+    change: Option<f64>,
+    change_low: Option<f64>,
+    change_high: Option<f64>,
+    confidence: f64,
+    p_worse: Option<f64>,
+    p_better: Option<f64>,
+    rounds: usize,
+    fresh_rounds: usize,
+    discarded_rounds: usize,
+    detectable_change: Option<f64>,
+}
+
+/// The objects of a package's comparison; none where there is one arm.
+#[must_use]
+pub fn verdict_objects<'run>(package: &'run PackageReport<'run>) -> Vec<VerdictObject<'run>> {
+    let Some(compared) = &package.compared else { return Vec::new() };
+    compared.comparison.cells.iter().map(|cell| verdict_object(package.measured, compared, cell)).collect()
+}
+
+fn verdict_object<'run>(
+    package: &'run MeasuredPackage,
+    compared: &'run ComparedReport<'run>,
+    cell: &'run CellReport,
+) -> VerdictObject<'run> {
+    let scenario = &package.scenarios[cell.gated.scenario];
+    let of = cell.gated.compared;
+    let change = |difference: Difference| difference.change(of);
+    let mut ends: Option<[f64; 2]> =
+        cell.decision.interval.map(|interval| [interval.low, interval.high].map(|end| change(Difference(end))));
+    if let Some(ends) = &mut ends {
+        ends.sort_by(f64::total_cmp);
+    }
+    VerdictObject {
+        package: &package.package,
+        scenario: scenario.name(),
+        gated: &cell.gated,
+        direction: of.direction(),
+        unit: of.metric().unit(),
+        with: &compared.with,
+        verdict: cell.verdict,
+        why: cell.reason,
+        baseline: cell.baseline,
+        candidate: cell.candidate,
+        change: cell.decision.estimate.map(change),
+        change_low: ends.map(|ends| ends[0]),
+        change_high: ends.map(|ends| ends[1]),
+        confidence: 1.0 - 2.0 * compared.comparison.looks.alpha(ALPHA),
+        p_worse: cell.decision.p_worse,
+        p_better: cell.decision.p_better,
+        rounds: cell.rounds,
+        fresh_rounds: cell.fresh_rounds,
+        discarded_rounds: scenario.discarded.len(),
+        detectable_change: cell.detectable.map(|difference| difference.0.exp_m1()),
+    }
+}
+
 /// `reason: "error"`, and why a scenario could not be measured to its end.
 #[derive(Debug, Serialize)]
 pub struct ErrorObject<'run> {
@@ -143,10 +213,10 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         target: request.map(|request| request.target.as_str()),
         connections: scenario.load.connections,
         arrival_rate: scenario.load.arrival_rate,
-        arrival_rate_reached: scenario.arrival_rate_reached(),
+        arrival_rate_reached: scenario.arrival_rate_reached(CANDIDATE),
         duration_ns: scenario.load.duration,
         warm_up_ns: scenario.load.warm_up,
-        slices: scenario.scheme.map(|scheme| SlicesObject {
+        slices: scenario.scheme().map(|scheme| SlicesObject {
             per_round: scheme.count,
             length_ns: scheme.length,
             lead_in_ns: scheme.lead_in,
@@ -167,7 +237,12 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         sent_bytes: sum(|round| round.arm().sent_bytes),
         received_bytes: sum(|round| round.arm().received_bytes),
         body_bytes: sum(|round| round.arm().body_bytes),
-        resident_bytes: scenario.rounds.iter().filter_map(|round| round.resident_memory).max(),
+        resident_bytes: scenario
+            .rounds
+            .iter()
+            .filter_map(|round| round.memory.first().copied().flatten())
+            .map(|memory| memory.resident_bytes)
+            .max(),
         first_answer: scenario.rounds.iter().find_map(|round| round.arm().first_answer.as_ref()),
         tolerance: scenario.load.tolerance.iter().map(|(&metric, &ratio)| Tolerance { metric, ratio }).collect(),
         limits: &judged.limits,

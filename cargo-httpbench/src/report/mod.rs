@@ -1,5 +1,6 @@
 //! One format, one file. A format lays out what is handed to it; it measures, judges and prints nothing.
 
+mod comparison;
 pub mod json;
 pub mod quantity;
 mod table;
@@ -12,7 +13,7 @@ pub use terminal::render_report;
 pub use trace::render_trace;
 
 use crate::measure::MeasuredPackage;
-use crate::verdict::Judged;
+use crate::verdict::{Comparison, Judged};
 
 /// Everything that a report tells.
 #[derive(Debug)]
@@ -25,6 +26,18 @@ pub struct Report<'run> {
     pub elapsed: Duration,
     /// How busy the machine was with other work.
     pub load_average: LoadAverage,
+    /// Whether a signal ended it before its end: what is told is what there was until then.
+    pub end: End,
+}
+
+/// How a measurement ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    /// With all its rounds.
+    #[default]
+    Complete,
+    /// By a signal.
+    Interrupted,
 }
 
 /// The one-minute load average around the measurement; `None` where the system does not tell.
@@ -43,4 +56,15 @@ pub struct PackageReport<'run> {
     pub measured: &'run MeasuredPackage,
     /// In the order of their names.
     pub scenarios: Vec<Judged<'run>>,
+    /// What two arms say, where there are two.
+    pub compared: Option<ComparedReport<'run>>,
+}
+
+/// A comparison and what it was with.
+#[derive(Debug)]
+pub struct ComparedReport<'run> {
+    /// The baseline, as a person calls it: ``revision `main` (1a2b3c4)``.
+    pub with: String,
+    /// What the two arms say.
+    pub comparison: &'run Comparison,
 }

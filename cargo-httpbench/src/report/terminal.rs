@@ -7,7 +7,7 @@ use httpbench_core::model::{Metric, Nanos};
 
 use super::quantity;
 use super::table::{Align, Cell, Column, Weight, render};
-use super::{PackageReport, Report};
+use super::{End, PackageReport, Report, comparison};
 use crate::measure::values;
 use crate::stats::spread;
 use crate::style::{self, paint};
@@ -47,8 +47,18 @@ fn story(report: &Report<'_>) -> String {
     let total = judged().count();
     let failed = judged().filter(|scenario| scenario.scenario.failure.is_some()).count();
     let exceeded = judged().filter(|scenario| scenario.failing_limits().next().is_some()).count();
-    let invalid = judged().filter(|scenario| scenario.saturation.is_some()).count();
+    let compared = |package: &PackageReport<'_>| package.compared.is_some();
+    let alone = report.packages.iter().filter(|package| !compared(package)).flat_map(|package| &package.scenarios);
+    let invalid = alone.filter(|scenario| scenario.saturation.is_some()).count();
     let mut parts = Vec::new();
+    if report.end == End::Interrupted {
+        parts.push(paint(style::WARNING, "interrupted, these are the rounds until then"));
+    }
+    let cells =
+        report.packages.iter().filter_map(|package| package.compared.as_ref()).flat_map(|it| &it.comparison.cells);
+    if report.packages.iter().any(|package| package.compared.is_some()) {
+        parts.push(comparison::tally(cells));
+    }
     if failed > 0 {
         parts.push(paint(style::ERROR, &format!("{failed} could not be measured")));
     }
@@ -76,15 +86,27 @@ fn package_section(package: &PackageReport<'_>, report: &Report<'_>, width: usiz
         paint(style::HEADING, &measured.package),
         paint(style::QUIET, &set_up(package, report.profile))
     );
+    if let Some(compared) = &package.compared {
+        let _ = writeln!(text, "compared with {}", compared.with);
+    }
     text.push('\n');
-    let rows: Vec<Vec<Cell>> = package.scenarios.iter().map(row).collect();
-    text.push_str(&render(&COLUMNS, &rows, width));
-    text.push('\n');
-    for line in legend(package) {
-        let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
+    match &package.compared {
+        Some(compared) => text.push_str(&comparison::render_comparison(measured, compared.comparison, width)),
+        None => text.push_str(&table_of_values(package, width)),
     }
     for judged in &package.scenarios {
         text.push_str(&explanation(judged));
+    }
+    text
+}
+
+/// What a single arm says, scenario by scenario.
+fn table_of_values(package: &PackageReport<'_>, width: usize) -> String {
+    let rows: Vec<Vec<Cell>> = package.scenarios.iter().map(row).collect();
+    let mut text = render(&COLUMNS, &rows, width);
+    text.push('\n');
+    for line in legend(package) {
+        let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
     }
     text
 }
@@ -209,6 +231,13 @@ fn legend(package: &PackageReport<'_>) -> Vec<String> {
             "~ rests on fewer than {SUPPORT} slower exchanges in a round: a longer --duration makes it firm"
         ));
     }
+    let silent = |judged: &&Judged<'_>| {
+        let rounds = &judged.scenario.rounds;
+        !rounds.is_empty() && rounds.iter().all(|round| round.arm().service.count() == 0)
+    };
+    if package.scenarios.iter().any(|judged| silent(&judged)) {
+        lines.push("– no samples: no exchange was good".to_owned());
+    }
     if !package.measured.cores.are_apart() {
         lines.push(
             "on shared cores the engine takes time from the server: throughput is lower than on a machine of its own"
@@ -244,6 +273,7 @@ fn explanation(judged: &Judged<'_>) -> String {
         }
     }
     if let Some(saturation) = judged.saturation {
+        // Beside a comparison, its cells say it.
         let _ = writeln!(
             text,
             "\n{}: the load engine was busy for {} of its time and the server for {} of its own, so the throughput is the \
@@ -311,10 +341,12 @@ mod tests {
             packages: vec![PackageReport {
                 measured: &measured,
                 scenarios: measured.scenarios.iter().map(|scenario| Judged::new(scenario, Some(1))).collect(),
+                compared: None,
             }],
             profile: "release",
             elapsed: Duration::from_secs(12),
             load_average: LoadAverage::default(),
+            end: End::Complete,
         };
         anstream::adapter::strip_str(&render_report(&report, width)).to_string()
     }

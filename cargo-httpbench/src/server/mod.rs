@@ -29,7 +29,7 @@ use crate::config::ServerSettings;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
-use crate::process::{Child, Launch, LogTail, Stopped, Supervisor};
+use crate::process::{Bind, Child, Launch, LogTail, Stopped, Supervisor};
 use crate::warning::Warning;
 
 pub use self::memory::Memory;
@@ -52,6 +52,22 @@ pub struct ServerSpec {
     pub base_env: BTreeMap<OsString, OsString>,
     /// The cores that it may run on. Empty: all.
     pub cores: Vec<u32>,
+    /// How it is brought to a port of its own.
+    pub ports: PortPolicy,
+}
+
+/// How a server is brought to a port of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PortPolicy {
+    /// It is asked to listen on a free port, and measured wherever it does listen. Two servers that ignore `PORT` and insist on
+    /// the same port cannot run at once.
+    #[default]
+    Ask,
+    /// Besides, whatever fixed port it insists on becomes another one ([`Bind::Redirect`]), so that any number of them run side
+    /// by side, and whoever else holds the fixed port does not matter. Needs
+    /// [`redirect_available`](crate::process::redirect_available); slows `bind` alone. A `PORT` that the user configured is
+    /// such a fixed port, too.
+    Redirect,
 }
 
 /// A server that runs and answers. Dropped without [`Server::stop`], it is killed, and its `teardown` does not run.
@@ -76,12 +92,26 @@ pub enum Note {
         /// What it does.
         bound: u16,
     },
+    /// It asked for a fixed port and was given another one: [`PortPolicy::Redirect`].
+    Redirected {
+        /// What it asked for.
+        from: u16,
+        /// What it got.
+        to: u16,
+    },
+    /// It asked for a fixed port, and could not be given another one.
+    NotRedirected {
+        /// The reason.
+        why: String,
+    },
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IgnoredPort { asked, bound } => write!(out, "ignored PORT={asked} and listens on {bound}"),
+            Self::Redirected { from, to } => write!(out, "bind to {from} redirected to {to}"),
+            Self::NotRedirected { why } => write!(out, "bind to a fixed port could not be redirected: {why}"),
         }
     }
 }
@@ -122,7 +152,7 @@ impl Server {
         let dir = supervisor.folder().map(Path::to_path_buf).unwrap_or_default();
         folder::copy(&spec.settings.copy, &spec.package_root, &dir)?;
 
-        let asked_port = asked_port(spec)?;
+        let asked_port = configured_port(spec).map_or_else(free_port, Ok)?;
         let placeholders =
             Placeholders { port: asked_port, host: HOST.to_owned(), dir: dir.to_string_lossy().into_owned() };
         let env = environment(spec, &placeholders);
@@ -163,12 +193,19 @@ impl Server {
         supervisor: Supervisor,
         interrupt: &Interrupt,
     ) -> Result<Self> {
+        let mut launch = server.launch();
+        launch.bind = match spec.ports {
+            PortPolicy::Ask => Bind::AsAsked,
+            // The user's own `PORT` is the same for every server: none can have it.
+            PortPolicy::Redirect if configured_port(spec).is_some() => Bind::Redirect { port: free_port()? },
+            PortPolicy::Redirect => Bind::Redirect { port: asked_port },
+        };
         let stopwatch = interrupt.stopwatch();
-        let child = Child::spawn_under(&supervisor, server.launch(), interrupt)?;
-        let ready = &spec.settings.ready;
-        let found = Wait { child: &child, stopwatch, asked_port, ready, interrupt }.until_ready()?;
-        let bound = found.address.port();
-        let notes = if bound == asked_port { Vec::new() } else { vec![Note::IgnoredPort { asked: asked_port, bound }] };
+        let child = Child::spawn_under(&supervisor, launch, interrupt)?;
+        let wait =
+            Wait { child: &child, stopwatch, asked_port, ports: spec.ports, ready: &spec.settings.ready, interrupt };
+        let found = wait.until_ready().map_err(|error| with_ports(error, &child))?;
+        let notes = notes(&child, asked_port, found.address.port())?;
         Ok(Self {
             child,
             supervisor,
@@ -282,6 +319,30 @@ impl Server {
     }
 }
 
+/// Tells where a server that did not get ready really is.
+fn with_ports(error: Error, child: &Child) -> Error {
+    let redirected = child.redirected().unwrap_or_default();
+    let lines = redirected.iter().map(|it| Note::Redirected { from: it.from, to: it.to });
+    let refused = child.not_redirected().ok().flatten().map(|why| Note::NotRedirected { why });
+    let lines: Vec<_> = lines.chain(refused).map(|note| note.to_string()).collect();
+    if lines.is_empty() { error } else { error.details("its ports", lines) }
+}
+
+/// What is worth knowing about the ports of a server that is ready.
+fn notes(child: &Child, asked: u16, bound: u16) -> Result<Vec<Note>> {
+    let redirected = child.redirected()?;
+    let mut notes: Vec<_> = redirected
+        .iter()
+        .filter(|it| it.from != it.to)
+        .map(|it| Note::Redirected { from: it.from, to: it.to })
+        .collect();
+    notes.extend(child.not_redirected()?.map(|why| Note::NotRedirected { why }));
+    if bound != asked && !redirected.iter().any(|it| it.to == bound) {
+        notes.push(Note::IgnoredPort { asked, bound });
+    }
+    Ok(notes)
+}
+
 /// Runs `teardown` after whatever happened, a signal included.
 fn tear_down(teardown: Option<&Hook>, supervisor: &Supervisor) -> Result<()> {
     teardown.map_or(Ok(()), |hook| hooks::run(hook.launch(), supervisor, &Interrupt::deaf()?))
@@ -310,11 +371,12 @@ fn working_dir(spec: &ServerSpec) -> Result<PathBuf> {
     .help("`server.working-dir` is relative to the package"))
 }
 
-/// The port that the server is asked to listen on: a free one, unless the user configured `PORT`.
-fn asked_port(spec: &ServerSpec) -> Result<u16> {
-    if let Some(port) = spec.settings.env.get("PORT").and_then(|port| port.parse().ok()) {
-        return Ok(port);
-    }
+/// The port that the user wants the server to listen on.
+fn configured_port(spec: &ServerSpec) -> Option<u16> {
+    spec.settings.env.get("PORT")?.parse().ok()
+}
+
+fn free_port() -> Result<u16> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|socket| socket.local_addr())
         .map(|address| address.port())

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::address::{claim, targets};
-use super::failure;
 use super::probe::{Answer, ask};
 use super::sockets::{Listener, held_below, holder, listeners};
+use super::{PortPolicy, failure};
 use crate::config::Ready;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -39,6 +39,7 @@ pub(super) struct Wait<'a> {
     pub(super) child: &'a Child,
     pub(super) stopwatch: Stopwatch<'a>,
     pub(super) asked_port: u16,
+    pub(super) ports: PortPolicy,
     pub(super) ready: &'a Ready,
     pub(super) interrupt: &'a Interrupt,
 }
@@ -148,7 +149,7 @@ impl Wait<'_> {
 
     fn look(&self, survey: &Survey, other_answered: &mut Option<Instant>) -> Result<Look> {
         let ports = survey.ports();
-        if let Some(bound) = ports.get(&self.asked_port) {
+        if let Some(bound) = self.port_of_the_asked()?.and_then(|port| ports.get(&port)) {
             return self.look_at(survey, bound, PATIENCE);
         }
         if ports.is_empty() {
@@ -176,6 +177,20 @@ impl Wait<'_> {
             return Err(self.ambiguous(&ready));
         }
         Ok(Look::Ready(first.clone()))
+    }
+
+    /// Where the server listens if it does so where it was asked to.
+    ///
+    /// A redirected server may be there by accident: its first fixed port becomes that one, be it for metrics. It obeys only
+    /// if it asked for that port itself.
+    fn port_of_the_asked(&self) -> Result<Option<u16>> {
+        match self.ports {
+            PortPolicy::Ask => Ok(Some(self.asked_port)),
+            PortPolicy::Redirect => {
+                let redirected = self.child.redirected()?;
+                Ok(redirected.iter().find(|it| it.from == self.asked_port).map(|it| it.to))
+            }
+        }
     }
 
     /// Probes one port, at the addresses by which it may be reached.
@@ -247,25 +262,32 @@ impl Wait<'_> {
     }
 
     /// Whoever listens on the asked port without being below the supervisor: a container, a service, another user's process.
-    fn outside_the_tree(&self, seen: &Seen) -> Vec<String> {
+    fn outside_the_tree(&self, seen: &Seen) -> Vec<(SocketAddr, String)> {
         if *seen != Seen::NoListener {
             return Vec::new();
         }
         let all = listeners().unwrap_or_default();
         let own = held_below(self.child.supervisor_pid());
         let there = all.iter().filter(|it| it.address.port() == self.asked_port && !own.contains(&it.inode));
-        there
-            .map(|listener| {
-                format!("{} is listened on by {}, which the server did not start", listener.address, holder(listener))
-            })
-            .collect()
+        there.map(|listener| (listener.address, holder(listener))).collect()
     }
 
     fn too_late(&self, seen: &Seen) -> Error {
         let timeout = humantime::format_duration(self.ready.timeout);
-        let error = Error::new(ExitCode::ServerFailed, format!("`{}` was not ready after {timeout}", self.child.name()))
-            .details("last seen", std::iter::once(seen.to_string()).chain(self.outside_the_tree(seen)))
-            .help(match seen {
+        let strangers = self.outside_the_tree(seen);
+        let told = strangers
+            .iter()
+            .map(|(address, holder)| format!("{address} is listened on by {holder}, which the server did not start"));
+        let error =
+            Error::new(ExitCode::ServerFailed, format!("`{}` was not ready after {timeout}", self.child.name()))
+                .details("last seen", std::iter::once(seen.to_string()).chain(told));
+        if let Some((_, holder)) = strangers.first() {
+            return self.child.explain(error.help(format!(
+                "only what the server starts is measured: let it listen on the port in the environment variable PORT itself, and \
+                 stop {holder}"
+            )));
+        }
+        let error = error.help(match seen {
                 Seen::NoListener => {
                     "let the server listen on the port in the environment variable PORT (or on `{port}` in `server.args`); if it only \
                      needs longer, raise `server.ready.timeout`"

@@ -64,10 +64,14 @@ pub fn first_exceeded(scenario: &MeasuredScenario) -> Vec<Metric> {
         .collect()
 }
 
+/// The scenario's limit on errors and check failures.
+pub(super) fn errors_limit(scenario: &MeasuredScenario) -> Limit {
+    scenario.load.limits.iter().copied().find(|limit| limit.metric == Metric::Errors).unwrap_or(DEFAULT_ERRORS)
+}
+
 fn limits(scenario: &MeasuredScenario) -> impl Iterator<Item = Limit> {
-    let own = &scenario.load.limits;
-    let default = (!own.iter().any(|limit| limit.metric == Metric::Errors)).then_some(DEFAULT_ERRORS);
-    own.clone().into_iter().chain(default)
+    let others = scenario.load.limits.iter().copied().filter(|limit| limit.metric != Metric::Errors);
+    others.collect::<Vec<_>>().into_iter().chain([errors_limit(scenario)])
 }
 
 fn judge(limit: Limit, scenario: &MeasuredScenario) -> LimitVerdict {

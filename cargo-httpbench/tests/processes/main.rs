@@ -8,6 +8,8 @@
 
 mod children;
 mod part;
+mod platform;
+mod redirects;
 mod servers;
 mod signals;
 
@@ -20,7 +22,7 @@ use cargo_httpbench::config::{Ready, ServerSettings};
 use cargo_httpbench::error::Error;
 use cargo_httpbench::interrupt::Interrupt;
 use cargo_httpbench::process::use_executable;
-use cargo_httpbench::server::ServerSpec;
+use cargo_httpbench::server::{PortPolicy, ServerSpec};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -71,6 +73,7 @@ fn spec(part: &str) -> ServerSpec {
         package_root: env!("CARGO_MANIFEST_DIR").into(),
         base_env: base_env(part),
         cores: Vec::new(),
+        ports: PortPolicy::Ask,
     }
 }
 

@@ -15,7 +15,7 @@ use cargo_httpbench::warning::Warning;
 use crate::part::shared_listener;
 use crate::{SOON, base_env, details, interrupt, make_stubborn, spec, state_of};
 
-fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let _ = write!(stream, "GET {path} HTTP/1.1\r\n\r\n");
     let mut text = String::new();
@@ -74,6 +74,20 @@ fn server_that_never_listens_is_given_up_with_advice() {
     assert_eq!((error.exit, error.what.as_str()), (ExitCode::ServerFailed, "`fake` was not ready after 300ms"));
     assert!(details(&error).contains("no process of the server has a listening TCP socket"));
     assert!(error.help.unwrap().contains("PORT"));
+}
+
+#[test]
+fn stranger_on_the_port_of_a_server_that_never_listens_is_named() {
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = stranger.local_addr().unwrap();
+    let mut spec = spec("silent");
+    spec.settings.ready.timeout = Duration::from_millis(300);
+    spec.settings.env.insert("PORT".into(), address.port().to_string());
+    let error = refused(&spec);
+    let holder = format!("(pid {})", std::process::id());
+    let line = details(&error).lines().find(|line| line.starts_with(&address.to_string())).unwrap().to_owned();
+    assert!(line.contains(&holder), "{line}");
+    assert!(error.help.unwrap().contains(&holder));
 }
 
 #[test]

@@ -71,6 +71,11 @@ impl Drop for Outside {
     }
 }
 
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 #[test]
 fn killed_command_leaves_no_process_and_no_folder() {
     let mut outside = Outside::start("forks", |_| ());
@@ -81,6 +86,18 @@ fn killed_command_leaves_no_process_and_no_folder() {
     for pid in [worker, outside.server, outside.supervisor] {
         wait_for("the end of every process", || state_of(pid).is_none());
     }
+    assert!(!outside.dir.exists());
+}
+
+#[test]
+fn killed_supervisor_leaves_its_tree_to_the_command() {
+    let mut outside = Outside::start("forks", |_| ());
+    let worker: u32 = fs::read_to_string(outside.dir.join("worker.pid")).unwrap().parse().unwrap();
+    send_signal(outside.supervisor, Signal::SIGKILL);
+    wait_for("the worker's new parent", || parent_of(worker) == Some(outside.command.id()));
+    outside.signal(Signal::SIGTERM);
+    assert_eq!(outside.exit_code(), Some(143));
+    assert_eq!((state_of(worker), state_of(outside.server)), (None, None));
     assert!(!outside.dir.exists());
 }
 

@@ -1,0 +1,98 @@
+//! The story with two arms: pilot → gated cells → looks → confirmation.
+
+use std::time::Duration;
+
+use httpbench_core::model::Nanos;
+
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::measure::{Campaign, Stage};
+use crate::verdict::{Comparison, Family, Looks, SUPPORT, Unsupported, fewest_rounds, first_exceeded};
+
+/// Fresh rounds for what the looks found. At least five are needed to show anything at 5 %; eight find again what is there.
+const CONFIRMATION_ROUNDS: u32 = 8;
+
+/// A second look is worth its share of α only if it comes this many rounds after the first one.
+const ROUNDS_BETWEEN_LOOKS: u32 = 3;
+
+/// Measures both arms until every cell is settled or the rounds are used up, and confirms what regressed.
+///
+/// `rounds` is what the plan holds; where that cannot decide anything for so many cells, it grows to what can. `share` is this
+/// package's part of α (see [`Family::fix`]).
+///
+/// # Errors
+///
+/// When a signal came, a server did not get ready, or the user's tolerances cannot be supported (96).
+pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64) -> Result<Comparison> {
+    campaign.pilot()?;
+    let family = Family::fix(campaign.measured(), share).map_err(|unsupported| refuse(&unsupported))?;
+    let plan = plan_looks(family.cells.len(), rounds, family.alpha);
+    let planned = u32::try_from(plan.len()).unwrap_or(1);
+    let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();
+    let mut looks = Looks { planned, this: 1 };
+    let mut done = 0;
+    for (index, &until) in plan.iter().enumerate() {
+        campaign.run(until - done, Stage::First, &all)?;
+        done = until;
+        looks.this = u32::try_from(index + 1).unwrap_or(planned);
+        if Comparison::look(campaign.measured(), &family, looks).is_settled() {
+            break;
+        }
+    }
+    let first = Comparison::look(campaign.measured(), &family, looks);
+    let mut concerned = first.regressed_scenarios();
+    let exceeded = |index: &usize| !first_exceeded(&campaign.measured().scenarios[*index]).is_empty();
+    concerned.extend(all.into_iter().filter(exceeded));
+    concerned.sort_unstable();
+    concerned.dedup();
+    campaign.run(CONFIRMATION_ROUNDS, Stage::Fresh, &concerned)?;
+    campaign.tell_measured()?;
+    Ok(Comparison::look(campaign.measured(), &family, looks))
+}
+
+/// The numbers of rounds after which is looked: one or two.
+fn plan_looks(cells: usize, rounds: u32, alpha: f64) -> Vec<u32> {
+    let last = rounds.max(fewest_rounds(cells, 1, alpha));
+    let first = fewest_rounds(cells, 2, alpha);
+    if first + ROUNDS_BETWEEN_LOOKS <= last { vec![first, last] } else { vec![last] }
+}
+
+fn refuse(unsupported: &[Unsupported]) -> Error {
+    let lines = unsupported.iter().map(|refused| {
+        format!(
+            "`{}`: {} rests on {:.0} slower exchanges in a round; duration = \"{}\" would do",
+            refused.scenario,
+            refused.metric,
+            refused.beyond,
+            humantime::format_duration(rounded(refused.duration))
+        )
+    });
+    Error::new(
+        ExitCode::Configuration,
+        format!("a tolerance stands on a quantile that fewer than {SUPPORT} exchanges of a round lie beyond"),
+    )
+    .details("tolerances that cannot be judged", lines)
+    .help("give those scenarios that `duration`, or leave their tolerance out: a lower quantile is then judged in its place")
+}
+
+fn rounded(duration: Nanos) -> Duration {
+    Duration::from_secs(Duration::from(duration).as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::ALPHA;
+
+    #[test]
+    fn sixteen_rounds_are_looked_at_twice() {
+        assert_eq!(plan_looks(4, 16, ALPHA), [8, 16]);
+        assert_eq!(plan_looks(20, 16, ALPHA), [10, 16]);
+    }
+
+    #[test]
+    fn too_few_rounds_grow_to_what_can_decide_at_one_look() {
+        assert_eq!(plan_looks(4, 1, ALPHA), [7]);
+        assert_eq!(plan_looks(20, 10, ALPHA), [10]);
+    }
+}

@@ -1,0 +1,355 @@
+//! A package's rounds: who runs when, on which servers, and what becomes of a scenario that fails.
+//!
+//! The story decides how many rounds there are and what for; a campaign runs them.
+
+use std::time::Duration;
+
+use httpbench_core::model::{Load, Nanos, Recording, RoundPlan, SlicePlan};
+
+use super::disturbance::Witness;
+use super::servers::{Servers, StartOrder};
+use super::subject::{Rounds, Selected, Subject};
+use super::{MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, Progress, Schedule, SliceScheme};
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::interrupt::Interrupt;
+use crate::warning::Warning;
+
+/// Loaded time of each arm in the pilot, which finds out how long an exchange takes.
+const PILOT: Nanos = Nanos::from_millis(150);
+
+/// A round that was disturbed from outside is repeated this often at most; then it stands as it is.
+const MOST_REPEATS: usize = 3;
+
+/// Fresh server processes, round after round.
+pub struct Campaign<'run> {
+    subject: Subject<'run>,
+    rounds: Rounds,
+    interrupt: &'run Interrupt,
+    watcher: &'run mut dyn FnMut(Progress<'_>) -> Result<()>,
+    random: fastrand::Rng,
+    started: u64,
+    schedule: Schedule,
+    measured: MeasuredPackage,
+}
+
+/// What rounds are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// To find something out.
+    First,
+    /// To confirm it, on fresh data.
+    Fresh,
+}
+
+impl<'run> Campaign<'run> {
+    /// Nothing is started yet. A scenario whose function failed when it was listed has failed already.
+    #[must_use]
+    pub fn new(
+        mut subject: Subject<'run>,
+        rounds: Rounds,
+        interrupt: &'run Interrupt,
+        watcher: &'run mut dyn FnMut(Progress<'_>) -> Result<()>,
+    ) -> Self {
+        let scenarios = subject.scenarios.iter_mut().map(|selected| start_of(selected)).collect();
+        let measured = MeasuredPackage {
+            package: subject.package.to_owned(),
+            server: subject.arms.first().map(|arm| arm.name.clone()).unwrap_or_default(),
+            cores: subject.cores.clone(),
+            rounds: rounds.count,
+            scenarios,
+            startups: Vec::new(),
+        };
+        let random = fastrand::Rng::with_seed(rounds.seed);
+        Self { subject, rounds, interrupt, watcher, random, started: 0, schedule: Schedule::default(), measured }
+    }
+
+    /// What was measured so far.
+    #[must_use]
+    pub fn measured(&self) -> &MeasuredPackage {
+        &self.measured
+    }
+
+    /// Ends the campaign.
+    #[must_use]
+    pub fn finish(self) -> MeasuredPackage {
+        self.measured
+    }
+
+    /// Finds out of every scenario how long an exchange takes, and cuts its time accordingly.
+    ///
+    /// A scenario that cannot be measured keeps its reason in [`MeasuredScenario::failure`], and the others go on.
+    ///
+    /// # Errors
+    ///
+    /// When a signal came, or a server did not get ready: that is no scenario's fault.
+    pub fn pilot(&mut self) -> Result<()> {
+        let all: Vec<usize> = (0..self.measured.scenarios.len()).collect();
+        self.each(&all, |campaign, index, servers| campaign.pilot_one(index, servers))
+    }
+
+    /// Runs rounds of some scenarios, by their index in [`MeasuredPackage::scenarios`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Campaign::pilot`].
+    pub fn run(&mut self, rounds: u32, stage: Stage, scenarios: &[usize]) -> Result<()> {
+        let arms = self.subject.arms.len();
+        let time: Nanos =
+            scenarios.iter().map(|&index| self.rounds.step_time(&self.measured.scenarios[index].load, arms)).sum();
+        self.schedule.extend(u64::from(rounds) * scenarios.len() as u64, time * u64::from(rounds));
+        for _ in 0..rounds {
+            self.each(scenarios, |campaign, index, servers| {
+                let round = campaign.undisturbed_round(index, servers)?;
+                let scenario = &mut campaign.measured.scenarios[index];
+                match stage {
+                    Stage::First => scenario.rounds.push(round),
+                    Stage::Fresh => scenario.confirmation.push(round),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Says that a scenario has all its rounds.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be said.
+    pub fn tell_measured(&mut self) -> Result<()> {
+        let total = self.measured.scenarios.len();
+        for (index, scenario) in self.measured.scenarios.iter().enumerate() {
+            if let Some(warning) = scenario.unreached_arrival_rate() {
+                (self.watcher)(Progress::Warning(warning))?;
+            }
+            (self.watcher)(Progress::Measured { scenario: scenario.name(), done: index + 1, total })?;
+        }
+        Ok(())
+    }
+
+    /// Every named scenario that has not failed, once: those that only read on one set of servers, each that writes on its own.
+    fn each(
+        &mut self,
+        scenarios: &[usize],
+        mut turn: impl FnMut(&mut Self, usize, &mut Servers) -> Result<()>,
+    ) -> Result<()> {
+        let (writing, reading): (Vec<usize>, Vec<usize>) =
+            scenarios.iter().copied().filter(|&index| self.measured.scenarios[index].failure.is_none()).partition(
+                |&index| self.measured.scenarios[index].listing.request.as_ref().is_ok_and(|it| it.writes()),
+            );
+        let mut shared: Option<Servers> = None;
+        for index in self.shuffled(reading) {
+            let servers = match shared.take() {
+                Some(servers) => servers,
+                None => self.start_servers()?,
+            };
+            shared = self.turn(index, servers, &mut turn)?;
+        }
+        if let Some(servers) = shared {
+            self.stop(servers)?;
+        }
+        for index in self.shuffled(writing) {
+            let servers = self.start_servers()?;
+            if let Some(servers) = self.turn(index, servers, &mut turn)? {
+                self.stop(servers)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn shuffled(&mut self, mut order: Vec<usize>) -> Vec<usize> {
+        self.random.shuffle(&mut order);
+        order
+    }
+
+    /// One scenario's turn. Gives the servers back if they can serve the next scenario.
+    fn turn(
+        &mut self,
+        index: usize,
+        mut servers: Servers,
+        turn: &mut impl FnMut(&mut Self, usize, &mut Servers) -> Result<()>,
+    ) -> Result<Option<Servers>> {
+        let (done, total) = self.schedule.steps();
+        let left = self.schedule.left();
+        (self.watcher)(Progress::Step { scenario: self.measured.scenarios[index].name(), done, total, left })?;
+        let outcome = turn(self, index, &mut servers);
+        self.schedule.advance(self.rounds.step_time(&self.measured.scenarios[index].load, self.subject.arms.len()));
+        // A server that died while the last answers were on their way has spoilt the round all the same.
+        let died = servers.died();
+        let alive = died.is_none();
+        match outcome.and_then(|()| died.map_or(Ok(()), Err)) {
+            Ok(()) => {}
+            Err(error) if matches!(error.exit, ExitCode::Signal(_)) => {
+                // The signal is what ended the run, whatever the servers' end brings.
+                let _ = self.stop(servers);
+                return Err(error);
+            }
+            Err(error) => self.measured.scenarios[index].failure = Some(error),
+        }
+        if alive {
+            return Ok(Some(servers));
+        }
+        self.stop(servers)?;
+        Ok(None)
+    }
+
+    /// Repeats a round that was disturbed from outside. After too many repeats the last one stands; the verdict sees how many
+    /// were discarded.
+    fn undisturbed_round(&mut self, index: usize, servers: &mut Servers) -> Result<MeasuredRound> {
+        let mut repeats = 0;
+        loop {
+            let before = self.witness(index, servers);
+            let round = self.scenario_round(index, servers)?;
+            let after = self.witness(index, servers);
+            let Some(disturbance) = before.disturbance(&after) else { return Ok(round) };
+            self.measured.scenarios[index].discarded.push(disturbance);
+            let scenario = self.measured.scenarios[index].name();
+            if repeats == MOST_REPEATS {
+                return Ok(round);
+            }
+            (self.watcher)(Progress::Detail(format!("a round of `{scenario}` is measured again: {disturbance}")))?;
+            repeats += 1;
+        }
+    }
+
+    fn witness(&self, index: usize, servers: &Servers) -> Witness {
+        let bench = self.subject.benches[self.subject.scenarios[index].bench].pid();
+        let ours = servers.processes().into_iter().chain(bench).chain([std::process::id()]);
+        Witness::now(self.interrupt.suspensions(), &self.measured.cores, ours)
+    }
+
+    fn scenario_round(&mut self, index: usize, servers: &mut Servers) -> Result<MeasuredRound> {
+        let scenario = &self.measured.scenarios[index];
+        let warm_up = scenario.load.warm_up;
+        let scheme = scenario
+            .scheme()
+            .ok_or_else(|| Error::new(ExitCode::Unexpected, format!("`{}` had no pilot", scenario.name())))?;
+        let slices = scheme.slices(self.subject.arms.len(), &mut self.random);
+        servers.reset_peak_memory();
+        let recording = self.run_engine(index, servers, warm_up, slices)?;
+        Ok(MeasuredRound { recording, memory: servers.memory() })
+    }
+
+    fn pilot_one(&mut self, index: usize, servers: &mut Servers) -> Result<()> {
+        let load = self.measured.scenarios[index].load.clone();
+        let arms = self.subject.arms.len();
+        let slices = (0..arms).map(|arm| SlicePlan { arm, length: PILOT, lead_in: Nanos::ZERO }).collect();
+        let recording = self.run_engine(index, servers, load.warm_up, slices)?;
+        let p50 = recording.arms.iter().filter_map(|arm| arm.service.quantile(0.5)).max();
+        let scheme = SliceScheme::new(&load, self.rounds.count, p50);
+        let slowest = recording.slices.iter().map(|slice| slice.good).min().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a count of a short slice")]
+        let exchanges_a_round = slowest as f64 / PILOT.as_secs_f64() * scheme.loaded().as_secs_f64();
+        let name = self.measured.scenarios[index].name().to_owned();
+        (self.watcher)(Progress::Detail(describe(&name, &scheme, self.rounds, p50)))?;
+        if scheme.stretched {
+            let loaded = (scheme.loaded() * u64::from(self.rounds.count)).as_duration();
+            (self.watcher)(Progress::Warning(Warning::Stretched { scenario: name, loaded }))?;
+        }
+        self.measured.scenarios[index].pilot = Some(Pilot { scheme, exchanges_a_round });
+        Ok(())
+    }
+
+    fn run_engine(
+        &mut self,
+        index: usize,
+        servers: &Servers,
+        warm_up: Nanos,
+        slices: Vec<SlicePlan>,
+    ) -> Result<Recording> {
+        let scenario = &self.measured.scenarios[index];
+        let cores = &self.measured.cores.engine;
+        let threads = scenario.load.threads.unwrap_or_else(|| u32::try_from(cores.len()).unwrap_or(1).max(1));
+        let plan = RoundPlan {
+            scenario: scenario.name().to_owned(),
+            arms: servers.plans(),
+            load: Load {
+                connections: scenario.load.connections,
+                threads: threads.min(scenario.load.connections),
+                arrival_rate: scenario.load.arrival_rate,
+                cores: cores.clone(),
+                request_timeout: scenario.load.request_timeout,
+                connect_timeout: scenario.load.connect_timeout,
+            },
+            warm_up,
+            slices,
+        };
+        let interrupt = self.interrupt;
+        let bench = self.subject.scenarios[index].bench;
+        let recording = self.subject.benches[bench].run(&plan, &mut || {
+            interrupt.check()?;
+            servers.died().map_or(Ok(()), Err)
+        })?;
+        accept(&plan, recording)
+    }
+
+    fn start_servers(&mut self) -> Result<Servers> {
+        let order = if self.started.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
+        self.started += 1;
+        let servers = Servers::start(&self.subject.arms, order, self.interrupt)?;
+        for server in servers.iter() {
+            if self.started == 1 {
+                for note in server.notes() {
+                    (self.watcher)(Progress::Note(format!("`{}` {note}", server.name())))?;
+                }
+            }
+            (self.watcher)(Progress::Detail(format!(
+                "`{}` listens on {} and was ready after {} ms",
+                server.name(),
+                server.address(),
+                server.startup().as_millis()
+            )))?;
+        }
+        self.measured.startups.extend(servers.iter().next().map(crate::server::Server::startup));
+        Ok(servers)
+    }
+
+    fn stop(&mut self, servers: Servers) -> Result<()> {
+        servers.stop()?.into_iter().try_for_each(|warning| (self.watcher)(Progress::Warning(warning)))
+    }
+}
+
+/// A recording of the plan that was given, in which no exchange is lost.
+fn accept(plan: &RoundPlan, recording: Recording) -> Result<Recording> {
+    if recording.arms.len() != plan.arms.len() || recording.slices.len() != plan.slices.len() {
+        return Err(Error::new(ExitCode::Unexpected, "the load engine answered another plan than it was given"));
+    }
+    if let Some(arm) = recording.arms.iter().find(|arm| !arm.counts.balances() || !arm.warm_up.balances()) {
+        return Err(Error::new(
+            ExitCode::Unexpected,
+            format!("the load engine lost exchanges: {:?}, warm-up {:?}", arm.counts, arm.warm_up),
+        ));
+    }
+    Ok(recording)
+}
+
+fn start_of(selected: &Selected) -> MeasuredScenario {
+    let listing = selected.listing.clone();
+    let failure = listing.request.as_ref().err().map(|reason| {
+        Error::new(ExitCode::InvalidMeasurement, format!("scenario `{}` renders no request: {reason}", listing.name))
+            .help(format!("see {}:{}", listing.location.file, listing.location.line))
+    });
+    MeasuredScenario {
+        listing,
+        load: selected.load.clone(),
+        pilot: None,
+        rounds: Vec::new(),
+        confirmation: Vec::new(),
+        discarded: Vec::new(),
+        failure,
+    }
+}
+
+fn describe(name: &str, scheme: &SliceScheme, rounds: Rounds, p50: Option<Nanos>) -> String {
+    let millis = |time: Nanos| Duration::from(time).as_secs_f64() * 1e3;
+    let pilot =
+        p50.map_or_else(|| "saw no good exchange".to_owned(), |p50| format!("saw a median of {:.2} ms", millis(p50)));
+    format!(
+        "`{name}`: the pilot {pilot}; {} rounds of {} slices of {:.0} ms for each arm, the first {:.0} ms of each left out",
+        rounds.count,
+        scheme.count,
+        millis(scheme.length),
+        millis(scheme.lead_in)
+    )
+}

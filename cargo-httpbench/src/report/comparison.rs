@@ -1,0 +1,160 @@
+//! Two arms side by side, for a person: which cells changed, by how much, and what that rests on.
+
+use std::fmt::Write;
+
+use super::quantity;
+use super::table::{Align, Cell, Column, Weight, render};
+use crate::measure::MeasuredPackage;
+use crate::style::{self, paint};
+use crate::verdict::{ALPHA, CellReport, Comparison, Difference, Reason, Verdict};
+use anstyle::Style;
+
+const COLUMNS: [Column; 8] = [
+    Column { head: "scenario", align: Align::Left, weight: Weight::Essential },
+    Column { head: "metric", align: Align::Left, weight: Weight::Essential },
+    Column { head: "baseline", align: Align::Right, weight: Weight::Usual },
+    Column { head: "candidate", align: Align::Right, weight: Weight::Usual },
+    Column { head: "change", align: Align::Right, weight: Weight::Essential },
+    Column { head: "interval", align: Align::Right, weight: Weight::Usual },
+    Column { head: "tolerance", align: Align::Right, weight: Weight::Extra },
+    Column { head: "verdict", align: Align::Left, weight: Weight::Essential },
+];
+
+/// The table of all gated cells, with the legend and what needs a look.
+#[must_use]
+pub(super) fn render_comparison(package: &MeasuredPackage, comparison: &Comparison, width: usize) -> String {
+    let mut rows = Vec::new();
+    for (index, scenario) in package.scenarios.iter().enumerate() {
+        for (place, cell) in comparison.of_scenario(index).enumerate() {
+            rows.push(row(if place == 0 { scenario.name() } else { "" }, cell));
+        }
+    }
+    let mut text = render(&COLUMNS, &rows, width);
+    text.push('\n');
+    for line in legend(comparison) {
+        let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
+    }
+    for (index, scenario) in package.scenarios.iter().enumerate() {
+        text.push_str(&explanations(scenario.name(), comparison.of_scenario(index)));
+    }
+    text
+}
+
+/// How many cells came to which verdict, the gravest first: `1 regressed, 8 unchanged`.
+#[must_use]
+pub(super) fn tally<'run>(cells: impl Iterator<Item = &'run CellReport> + Clone) -> String {
+    let order = [Verdict::Regressed, Verdict::Invalid, Verdict::Inconclusive, Verdict::Improved, Verdict::Unchanged];
+    let parts: Vec<String> = order
+        .into_iter()
+        .map(|verdict| (verdict, cells.clone().filter(|cell| cell.verdict == verdict).count()))
+        .filter(|(_, count)| *count > 0)
+        .map(|(verdict, count)| paint(role_of(verdict), &format!("{count} {}", verdict.name())))
+        .collect();
+    if parts.is_empty() { "nothing could be compared".to_owned() } else { parts.join(", ") }
+}
+
+fn row(scenario: &str, cell: &CellReport) -> Vec<Cell> {
+    let compared = cell.gated.compared;
+    let value = |value: Option<f64>| {
+        value.map_or_else(|| "–".to_owned(), |value| quantity::of_metric(compared.metric(), value))
+    };
+    let change = |difference: Difference| signed(difference.change(compared));
+    let interval = cell.decision.interval.map(|interval| {
+        // Positive differences are worse, so for throughput the ends change places.
+        let mut ends = [interval.low, interval.high].map(|end| Difference(end).change(compared));
+        ends.sort_by(f64::total_cmp);
+        format!("{} to {}", signed(ends[0]), signed(ends[1]))
+    });
+    let role = role_of(cell.verdict);
+    vec![
+        Cell::styled(scenario, style::HEADING),
+        Cell::plain(compared.name()),
+        Cell::plain(value(cell.baseline)),
+        Cell::plain(value(cell.candidate)),
+        Cell::styled(cell.decision.estimate.map_or_else(|| "–".to_owned(), change), role),
+        Cell::styled(interval.unwrap_or_else(|| "–".to_owned()), style::QUIET),
+        Cell::styled(format!("±{}", cell.gated.tolerance), style::QUIET),
+        Cell::styled(cell.verdict.name(), role),
+    ]
+}
+
+fn role_of(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Regressed => style::ERROR,
+        Verdict::Invalid | Verdict::Inconclusive => style::WARNING,
+        Verdict::Improved => style::GOOD,
+        Verdict::Unchanged => Style::new(),
+    }
+}
+
+fn signed(fraction: f64) -> String {
+    let percent = (fraction * 1_000.0).round() / 10.0;
+    format!("{}{:.1}%", if percent > 0.0 { "+" } else { "" }, if percent == 0.0 { 0.0 } else { percent })
+}
+
+fn legend(comparison: &Comparison) -> Vec<String> {
+    let level = 100.0 * (1.0 - 2.0 * comparison.looks.alpha(ALPHA));
+    let mut lines = vec![format!(
+        "change is candidate / baseline − 1 with its exact {level:.0} % interval; stalls: mean throughput, slow slices in full"
+    )];
+    let stand_ins: Vec<String> = comparison
+        .cells
+        .iter()
+        .filter_map(|cell| cell.gated.stands_for.map(|metric| format!("{} for {metric}", cell.gated.compared)))
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    if !stand_ins.is_empty() {
+        lines.push(format!(
+            "judged in place of a quantile that fewer than 100 exchanges of a round lie beyond: {}",
+            stand_ins.join(", ")
+        ));
+    }
+    let detectable = comparison.cells.iter().filter_map(|cell| cell.detectable).map(|difference| difference.0);
+    if let (Some(low), Some(high)) = (detectable.clone().min_by(f64::total_cmp), detectable.max_by(f64::total_cmp)) {
+        lines.push(format!(
+            "smallest change that these rounds find with a chance of 90 %: {} to {}, by cell",
+            quantity::percent(low.exp_m1()),
+            quantity::percent(high.exp_m1())
+        ));
+    }
+    lines
+}
+
+/// Why a scenario's cells need a look, and what to do.
+fn explanations<'run>(scenario: &str, cells: impl Iterator<Item = &'run CellReport>) -> String {
+    let mut text = String::new();
+    for cell in cells {
+        if let Some(sentence) = sentence(cell) {
+            let _ = writeln!(text, "\n{}: {} {sentence}", paint(role_of(cell.verdict), scenario), cell.gated.compared);
+        }
+    }
+    text
+}
+
+fn sentence(cell: &CellReport) -> Option<String> {
+    let rounds = cell.rounds;
+    Some(match (cell.verdict, cell.reason?) {
+        (_, Reason::NotConfirmed) => {
+            format!("was worse in {rounds} rounds, and {} fresh ones did not confirm it", cell.fresh_rounds)
+        }
+        (_, Reason::Unsteady { rounds_needed }) => {
+            format!("is not settled by {rounds} rounds; about {rounds_needed} would do (--rounds {rounds_needed})")
+        }
+        (_, Reason::Disturbed { discarded }) => {
+            format!("was disturbed from outside: {discarded} rounds were discarded; let nothing else run beside it")
+        }
+        (_, Reason::BaselineFails) => {
+            "cannot be compared: exchanges failed in the baseline; does that revision answer this scenario?".to_owned()
+        }
+        (_, Reason::CandidateFails) => "cannot be compared: exchanges failed in the candidate".to_owned(),
+        (_, Reason::BothFail) => "cannot be compared: exchanges failed in both arms".to_owned(),
+        (_, Reason::Saturated) => {
+            "is the load engine's and not the servers': it was busy throughout; give it more cores with --threads"
+                .to_owned()
+        }
+        (_, Reason::NotMeasured) => "was not measured to its end, see above".to_owned(),
+        (_, Reason::NoValues) => "has no round with a value in both arms".to_owned(),
+        (_, Reason::WithinTolerance) => return None,
+    })
+}
