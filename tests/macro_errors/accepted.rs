@@ -14,6 +14,7 @@ pub fn index() -> Request {
 #[http_bench(
     name = "everything",
     connections = 64,
+    arrival_rate = 2000,
     duration = "6s",
     warm_up = "0s",
     tolerance(throughput = "3%", cpu_per_request = "3%", p50 = "3%", p90 = "5%", p95 = "5%", p99 = "10%"),
@@ -41,6 +42,11 @@ impl std::fmt::Display for Pair {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{}-{}", self.0.0, self.0.1)
     }
+}
+
+#[http_bench(arrival_rate = 0.5)]
+fn rarely() -> Request {
+    Request::get("/")
 }
 
 #[http_bench(args = ["a", "b"])]

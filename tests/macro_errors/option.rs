@@ -5,7 +5,7 @@ fn mistyped() -> Request {
     Request::get("/")
 }
 
-#[http_bench(arrival_rate = 2000)]
+#[http_bench(users = 32)]
 fn unknown() -> Request {
     Request::get("/")
 }

@@ -22,6 +22,31 @@ fn too_many() -> Request {
     Request::get("/")
 }
 
+#[http_bench(arrival_rate = 0)]
+fn no_arrivals() -> Request {
+    Request::get("/")
+}
+
+#[http_bench(arrival_rate = -0.5)]
+fn negative_arrivals() -> Request {
+    Request::get("/")
+}
+
+#[http_bench(arrival_rate = "2000/s")]
+fn quoted_arrivals() -> Request {
+    Request::get("/")
+}
+
+#[http_bench(arrival_rate = f64::NAN)]
+fn computed_arrivals() -> Request {
+    Request::get("/")
+}
+
+#[http_bench(arrival_rate = 1e400)]
+fn endless_arrivals() -> Request {
+    Request::get("/")
+}
+
 #[http_bench(duration = "6 parsecs")]
 fn wrong_unit() -> Request {
     Request::get("/")

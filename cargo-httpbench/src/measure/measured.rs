@@ -9,7 +9,7 @@ use httpbench_core::model::{
 use super::Cores;
 use super::disturbance::Disturbance;
 use super::plan::SliceScheme;
-use super::subject::CANDIDATE;
+use super::subject::{BASELINE, CANDIDATE};
 use crate::config::LoadSettings;
 use crate::error::Error;
 use crate::server::Memory;
@@ -123,18 +123,20 @@ impl MeasuredScenario {
         self.pilot.as_ref().map(|pilot| pilot.scheme)
     }
 
-    /// The arrival rate of an open loop that was really reached, in starts per second over the loaded time.
+    /// The arrival rate that an arm of an open loop was really given, in starts per second over the loaded time.
     #[must_use]
-    pub fn arrival_rate_reached(&self) -> Option<f64> {
+    pub fn arrival_rate_reached(&self, arm: usize) -> Option<f64> {
         let mut arrivals = Arrivals::default();
-        self.rounds.iter().filter_map(MeasuredRound::arrivals).for_each(|round| arrivals += round);
+        self.rounds.iter().filter_map(|round| round.recording.arrivals(arm)).for_each(|round| arrivals += round);
         Some(self.load.arrival_rate? * arrivals.reached()?)
     }
 
-    /// The warning if that is less than was asked for.
+    /// The warning if that is less than was asked for, of whichever arm is farther from it.
     #[must_use]
     pub fn unreached_arrival_rate(&self) -> Option<Warning> {
-        let (asked, reached) = (self.load.arrival_rate?, self.arrival_rate_reached()?);
+        let asked = self.load.arrival_rate?;
+        let reached = [CANDIDATE, BASELINE].into_iter().filter_map(|arm| self.arrival_rate_reached(arm));
+        let reached = reached.min_by(f64::total_cmp)?;
         let scenario = self.name().to_owned();
         (reached < asked * ARRIVALS_REACHED).then(|| Warning::ArrivalRateNotReached {
             scenario,
@@ -268,12 +270,12 @@ mod tests {
         };
         assert_eq!(of([100, 98]).unreached_arrival_rate(), None);
         let short = of([20, 30]);
-        assert_eq!(short.arrival_rate_reached(), Some(50.0));
+        assert_eq!(short.arrival_rate_reached(CANDIDATE), Some(50.0));
         let warning = short.unreached_arrival_rate().expect("a quarter is not all");
         assert_eq!(
             warning,
             Warning::ArrivalRateNotReached { scenario: "list".to_owned(), asked: 200.0.into(), reached: 50.0.into() }
         );
-        assert_eq!(scenario("list", &[], vec![round(9, Nanos(5))]).arrival_rate_reached(), None);
+        assert_eq!(scenario("list", &[], vec![round(9, Nanos(5))]).arrival_rate_reached(CANDIDATE), None);
     }
 }

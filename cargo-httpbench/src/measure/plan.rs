@@ -97,13 +97,13 @@ mod tests {
     fn load(duration: Nanos, slice: Option<Nanos>) -> LoadSettings {
         LoadSettings {
             connections: 64,
-            arrival_rate: None,
             threads: None,
             duration,
             warm_up: Nanos::ZERO,
             slice,
             request_timeout: Nanos::from_secs(10),
             connect_timeout: Nanos::from_secs(3),
+            arrival_rate: None,
             tolerance: BTreeMap::new(),
             tolerance_written: BTreeSet::new(),
             limits: Vec::new(),

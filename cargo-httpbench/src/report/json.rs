@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{ComparedReport, PackageReport, Report};
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
-use crate::measure::{MeasuredPackage, MeasuredRound, values};
+use crate::measure::{CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
 use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
@@ -213,7 +213,7 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         target: request.map(|request| request.target.as_str()),
         connections: scenario.load.connections,
         arrival_rate: scenario.load.arrival_rate,
-        arrival_rate_reached: scenario.arrival_rate_reached(),
+        arrival_rate_reached: scenario.arrival_rate_reached(CANDIDATE),
         duration_ns: scenario.load.duration,
         warm_up_ns: scenario.load.warm_up,
         slices: scenario.scheme().map(|scheme| SlicesObject {

@@ -12,6 +12,7 @@ use crate::measure::values;
 use crate::stats::spread;
 use crate::style::{self, paint};
 use crate::verdict::{Judged, LimitState, LimitVerdict};
+use crate::warning::StartsPerSecond;
 
 /// A quantile rests on enough exchanges from this many beyond it in each round (DESIGN, section 7).
 const SUPPORT: u64 = 100;
@@ -120,7 +121,20 @@ fn set_up(package: &PackageReport<'_>, profile: &str) -> String {
     } else {
         "engine and server share the cores".to_owned()
     };
-    format!("{profile} profile, {rounds}, {connections} connections, {cores}")
+    let arrivals = arrival_rates(package);
+    format!("{profile} profile, {rounds}, {connections} connections{arrivals}, {cores}")
+}
+
+/// From the lowest to the highest of the open loops; nothing if there is none.
+fn arrival_rates(package: &PackageReport<'_>) -> String {
+    let mut rates: Vec<f64> = package.scenarios.iter().filter_map(|judged| judged.scenario.load.arrival_rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let text = |per_second: f64| StartsPerSecond::from(per_second).to_string();
+    match (rates.first(), rates.last()) {
+        (Some(low), Some(high)) if low != high => format!(", arrival rates {}–{}/s", text(*low), text(*high)),
+        (Some(low), _) => format!(", arrival rate {}/s", text(*low)),
+        _ => String::new(),
+    }
 }
 
 fn range(values: impl Iterator<Item = u64> + Clone) -> String {
@@ -311,7 +325,7 @@ mod tests {
 
     use super::super::LoadAverage;
     use super::*;
-    use crate::measure::sample::{failing_round, round, scenario};
+    use crate::measure::sample::{failing_round, open_round, round, scenario};
     use crate::measure::{Cores, MeasuredPackage, MeasuredScenario};
 
     fn plain(scenarios: Vec<MeasuredScenario>, width: usize) -> String {
@@ -356,6 +370,25 @@ todo release profile, 2 rounds, 64 connections, engine on core 0, server on core
   the server `todo-server` was ready 12.0 ms after its start
 "
         );
+    }
+
+    #[test]
+    fn open_loop_says_that_its_times_are_response_times() {
+        let (service, wait) = (Nanos::from_micros(400), Nanos::from_millis(2));
+        let mut open = scenario("search", &[], vec![open_round(20_000, service, wait, 20_000)]);
+        open.load.arrival_rate = Some(2_500.5);
+        let closed = || scenario("list", &[], vec![round(20_000, service)]);
+        let text = plain(vec![closed(), open], 100);
+        assert!(text.contains("64 connections, arrival rate 2500.5/s, engine"), "{text}");
+        let says = "times are service times (send to last byte) in a closed loop, and for search response times (intended \
+                    start to last byte) in an open loop";
+        assert!(text.contains(says), "{text}");
+        let row = text.lines().find(|line| line.starts_with("  search")).expect("its row");
+        assert!(row.contains("2.40 ms") && !row.contains("400 µs"), "{row}");
+        let mut open = scenario("search", &[], vec![open_round(20_000, service, wait, 20_000)]);
+        open.load.arrival_rate = Some(9.0);
+        let text = plain(vec![open], 100);
+        assert!(text.contains("; times are response times (intended start to last byte) in an open loop\n"), "{text}");
     }
 
     #[test]
