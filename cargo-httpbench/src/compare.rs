@@ -18,14 +18,14 @@ const ROUNDS_BETWEEN_LOOKS: u32 = 3;
 /// Measures both arms until every cell is settled or the rounds are used up, and confirms what regressed.
 ///
 /// `rounds` is what the plan holds; where that cannot decide anything for so many cells, it grows to what can. `share` is this
-/// package's part of α (see [`Family::fix`]).
+/// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
 ///
 /// # Errors
 ///
 /// When a signal came, a server did not get ready, or the user's tolerances cannot be supported (96).
-pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64) -> Result<Comparison> {
+pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64, left_out: &[String]) -> Result<Comparison> {
     campaign.pilot()?;
-    let family = Family::fix(campaign.measured(), share).map_err(|unsupported| refuse(&unsupported))?;
+    let family = Family::fix(campaign.measured(), share, left_out).map_err(|unsupported| refuse(&unsupported))?;
     let plan = plan_looks(family.cells.len(), rounds, family.alpha);
     let planned = u32::try_from(plan.len()).unwrap_or(1);
     let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();

@@ -15,7 +15,7 @@ pub enum ExitCode {
     NothingSelected,
     /// 96: the configuration is wrong, or a baseline cannot be read.
     Configuration,
-    /// 100: a limit is exceeded.
+    /// 100: something regressed, or a limit is exceeded.
     Regression,
     /// 101: cargo could not build the server or the bench target.
     BuildFailed,
@@ -27,6 +27,8 @@ pub enum ExitCode {
     ServerFailed,
     /// 107: the measurement is invalid.
     InvalidMeasurement,
+    /// 108: inconclusive, or nothing to compare with, where the policy says that this fails.
+    NothingCompared,
     /// 110: output could not be written.
     OutputFailed,
     /// 128 + n: ended by signal n, once everything is cleaned up.
@@ -49,6 +51,7 @@ impl ExitCode {
             Self::ListingFailed => 104,
             Self::ServerFailed => 105,
             Self::InvalidMeasurement => 107,
+            Self::NothingCompared => 108,
             Self::OutputFailed => 110,
             Self::Signal(number) => 128 + number,
         }

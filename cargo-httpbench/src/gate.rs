@@ -1,15 +1,19 @@
 //! The only place that decides whether a run passes.
 
+use crate::baseline_arm::OneSided;
+use crate::cli::{ComparisonOptions, OnInconclusive, OnMissing, OnRegression};
 use crate::exit_code::ExitCode;
+use crate::verdict::{Comparison, Verdict};
 
 /// The codes that a finished run may end with, the weightiest first. A server that died outweighs a limit, because what
 /// was measured beside it is doubtful; an exceeded limit outweighs an invalid measurement, because it is certain.
-const PRECEDENCE: [ExitCode; 5] = [
+const PRECEDENCE: [ExitCode; 6] = [
     ExitCode::Unexpected,
     ExitCode::OutputFailed,
     ExitCode::ServerFailed,
     ExitCode::Regression,
     ExitCode::InvalidMeasurement,
+    ExitCode::NothingCompared,
 ];
 
 /// The code to exit with, from everything that was found. Nothing found is a success; a signal ends a run as it does any program,
@@ -24,6 +28,25 @@ pub fn decide(findings: &[ExitCode]) -> ExitCode {
         .or_else(signal)
         .or_else(|| findings.iter().copied().find(|&code| code != ExitCode::Success))
         .unwrap_or(ExitCode::Success)
+}
+
+/// What a comparison adds to the findings, as the policy has it.
+#[must_use]
+pub fn of_comparison(comparison: &Comparison, one_sided: &OneSided, policy: &ComparisonOptions) -> Vec<ExitCode> {
+    let any = |verdict| comparison.cells.iter().any(|cell| cell.verdict == verdict);
+    let mut findings = Vec::new();
+    if any(Verdict::Regressed) && policy.on_regression == OnRegression::Fail {
+        findings.push(ExitCode::Regression);
+    }
+    if any(Verdict::Invalid) {
+        findings.push(ExitCode::InvalidMeasurement);
+    }
+    let undecided = any(Verdict::Inconclusive) && policy.on_inconclusive == OnInconclusive::Fail;
+    let missing = comparison.cells.is_empty() || !one_sided.removed.is_empty();
+    if undecided || (missing && policy.on_missing == OnMissing::Fail) {
+        findings.push(ExitCode::NothingCompared);
+    }
+    findings
 }
 
 #[cfg(test)]

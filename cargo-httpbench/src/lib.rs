@@ -16,6 +16,7 @@
 //! | [`baseline`], [`revision`] | what is compared with: kept by an earlier run, or built from git | measuring it |
 //! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
 //! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
+//! | [`baseline_arm`] | the arm that the candidate is compared with, or why there is none | measuring it |
 //! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
 //! | [`gate`], [`exit_code`] | passing or failing | |
 //! | [`report`] | one format, one file | writing it anywhere |
@@ -27,6 +28,7 @@
 //! `httpbench-macros`.
 
 pub mod baseline;
+pub mod baseline_arm;
 pub mod bench;
 pub mod build;
 pub mod cargo;

@@ -5,19 +5,24 @@
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::Package;
+use httpbench_core::model::Metric;
 
-use crate::baseline::Store;
+use crate::baseline::{
+    self, Baseline, BaselineScenario, BuildFacts, Commit, Fingerprint, RoundValues, SetUp, Store, definition, may_save,
+};
+use crate::baseline_arm::{self, Opponent};
 use crate::bench::{Bench, SupervisedBenches};
 use crate::build::{self, BenchExecutable, RunFolder};
 use crate::cargo::{Cargo, SupervisedCargo};
 use crate::cli::Invocation;
-use crate::config::{self, BaselineLayer, Layers};
-use crate::discover::{BenchPackage, Workspace};
+use crate::config::{self, BaselineLayer, Layers, Purpose};
+use crate::discover::{BenchPackage, ServerTarget, Workspace};
 use crate::environment::{self, Environment};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
-use crate::measure::{Cores, Selected};
+use crate::measure::{Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Selected};
+use crate::revision::{self, Against, Checkout, Counterpart, Git, NoServer, Revision, WhichCommit, WorkingTree};
 use crate::server::{PortPolicy, ServerSpec};
 use crate::shell::Shell;
 use crate::warning::Warning;
@@ -40,6 +45,8 @@ pub struct PreparedServer {
     pub layers: Layers,
     /// Who runs where.
     pub cores: Cores,
+    /// The binary target.
+    pub target: ServerTarget,
 }
 
 /// The bench binaries of one package, running, and the scenarios that were selected from them.
@@ -120,7 +127,7 @@ impl<'run> Project<'run> {
         let environment = self.cargo.environment_of(&target.package, &built.linked);
         let cores = Cores::of_this_machine(settings.load.threads);
         let spec = ServerSpec {
-            name: target.bin,
+            name: target.bin.clone(),
             executable: built.path,
             settings: settings.server,
             package_root: root_of(package),
@@ -128,7 +135,7 @@ impl<'run> Project<'run> {
             cores: cores.server.clone(),
             ports: PortPolicy::Ask,
         };
-        Ok(PreparedServer { spec, layers, cores })
+        Ok(PreparedServer { spec, layers, cores, target })
     }
 
     /// Builds a package's bench targets.
@@ -202,6 +209,121 @@ impl<'run> Project<'run> {
         }
     }
 
+    /// Checks out the revision that `--against` names, if it names one.
+    ///
+    /// # Errors
+    ///
+    /// See [`revision::resolve`] and [`revision::check_out`].
+    pub fn check_out(&self, shell: &mut Shell) -> Result<Option<Checkout>> {
+        let Some(against) = &self.invocation.comparison.against else { return Ok(None) };
+        let git = Git::new(&self.cargo.environment, self.interrupt);
+        let revision = revision::resolve(self.workspace.root(), against, &git)?;
+        let candidate = match revision.working_tree {
+            WorkingTree::Clean => format!("HEAD ({})", short(&revision.head)),
+            WorkingTree::Uncommitted => format!("HEAD ({}) with uncommitted changes", short(&revision.head)),
+        };
+        shell.status("Comparing", &format!("{candidate} with {}", told(&revision)));
+        revision::check_out(&revision, &self.workspace.results(), &git).map(Some)
+    }
+
+    /// What a package's server is compared with.
+    ///
+    /// # Errors
+    ///
+    /// When a baseline cannot be read (96), or a signal comes.
+    pub fn opponent(
+        &self,
+        package: &Package,
+        candidate: &PreparedServer,
+        checkout: Option<&Checkout>,
+        folder: &RunFolder,
+        shell: &mut Shell,
+    ) -> Result<Opponent> {
+        let options = &self.invocation.comparison;
+        if let Some(name) = &options.baseline {
+            let place = folder.place(&candidate.spec.name)?;
+            let found = self.store(&candidate.layers).check_out(name, &package.name, &place)?;
+            return baseline_arm::from_baseline(found, &candidate.spec, options);
+        }
+        let Some(checkout) = checkout else { return Ok(Opponent::Nobody) };
+        let counterpart = Counterpart { workspace_root: self.workspace.root(), package, server: &candidate.target };
+        let mut runner = SupervisedCargo::new(self.interrupt);
+        let built = match checkout.build_server(&self.cargo, &mut runner, counterpart, folder) {
+            Ok(built) => built,
+            Err(NoServer::Failed(error)) => return Err(error),
+            Err(none) => return Ok(Opponent::Absent(none.into_error(&told(checkout.revision())))),
+        };
+        tell(&built.warnings, shell)?;
+        let spec = ServerSpec {
+            executable: built.executable.path,
+            package_root: built.package_root,
+            base_env: built.environment.into(),
+            ..candidate.spec.clone()
+        };
+        baseline_arm::from_revision(spec, told(checkout.revision()), &candidate.spec, options)
+    }
+
+    /// What this run's measurement is kept as, if it is to be kept: refused now rather than after measuring.
+    ///
+    /// # Errors
+    ///
+    /// When it may not be saved (96), or cannot be (110).
+    pub fn check_saving(&self, package: &Package, layers: &Layers) -> Result<()> {
+        let options = &self.invocation.comparison;
+        let Some(name) = &options.save else { return Ok(()) };
+        let store = self.store(layers);
+        let exists = store.has(name, &package.name);
+        may_save(name, exists, options.ci, layers.baselines().saving, &Environment::inherited())?;
+        store.check_writable(name, &package.name)
+    }
+
+    /// Keeps what was measured of a package, and its server's executable.
+    ///
+    /// # Errors
+    ///
+    /// When the compiler or git cannot be asked, or it cannot be written (110).
+    pub fn save(&self, measured: &MeasuredPackage, server: &PreparedServer, shell: &mut Shell) -> Result<()> {
+        let Some(name) = &self.invocation.comparison.save else { return Ok(()) };
+        let scenarios: Vec<BaselineScenario> =
+            measured.scenarios.iter().filter(|scenario| scenario.failure.is_none()).map(kept).collect();
+        if scenarios.is_empty() {
+            return Err(Error::new(
+                ExitCode::InvalidMeasurement,
+                format!("nothing was measured that `{}` could keep", name.as_str()),
+            ));
+        }
+        let facts = BuildFacts::ask(&self.cargo, &mut SupervisedCargo::new(self.interrupt))?;
+        let git = Git::new(&self.cargo.environment, self.interrupt);
+        let head = Against { rev: "HEAD".to_owned(), commit: WhichCommit::Exact };
+        // A baseline can be kept outside of any repository.
+        let commit = revision::resolve(self.workspace.root(), &head, &git).ok().map(|revision| Commit {
+            sha: revision.head,
+            tree: match revision.working_tree {
+                WorkingTree::Clean => baseline::WorkingTree::Clean,
+                WorkingTree::Uncommitted => baseline::WorkingTree::Modified,
+            },
+        });
+        let baseline = Baseline {
+            schema: baseline::SCHEMA,
+            name: name.clone(),
+            saved_at: jiff::Timestamp::now(),
+            package: measured.package.clone(),
+            server: server.spec.name.clone(),
+            fingerprint: Fingerprint::of_this_machine(facts),
+            commit,
+            set_up: SetUp::of(&server.spec)?,
+            scenarios,
+            executable: None,
+        };
+        let saved = self.store(&server.layers).save(name, &baseline, Some(&server.spec.executable))?;
+        shell.status("Saved", &format!("baseline `{}` in {}", name.as_str(), saved.folder.display()));
+        let lost = saved.replaced.map(|replaced| replaced.lost).unwrap_or_default();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        shell.warning(&Warning::BaselineNarrowed { name: name.as_str().to_owned(), lost })
+    }
+
     fn layers(&self, package: &Package, shell: &mut Shell) -> Result<Layers> {
         let files = config::read_files(self.workspace.root(), &root_of(package))?;
         let (environment, warnings) = config::read_variables(&Environment::inherited())?;
@@ -212,6 +334,7 @@ impl<'run> Project<'run> {
                 dir: config::baseline_dir_variable(&Environment::inherited()).map(|dir| self.cargo.absolute(&dir)),
                 saving: None,
             },
+            purpose: if self.invocation.comparison.compares() { Purpose::Comparison } else { Purpose::Alone },
             workspace: files.workspace,
             package: files.package,
             environment,
@@ -233,6 +356,32 @@ impl PreparedBenches {
                 listing: listed.listing.clone(),
             })
             .collect()
+    }
+}
+
+/// A revision as a person calls it.
+fn told(revision: &Revision) -> String {
+    let base = if revision.is_merge_base { ", its merge base with HEAD" } else { "" };
+    format!("revision `{}` ({}{base})", revision.asked, revision.short())
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// What a baseline keeps of a scenario.
+fn kept(scenario: &MeasuredScenario) -> BaselineScenario {
+    let request = scenario.listing.request.as_ref().ok();
+    let values = |round: &MeasuredRound| {
+        RoundValues(Metric::ALL.into_iter().filter_map(|metric| Some((metric, round.value(metric)?))).collect())
+    };
+    BaselineScenario {
+        name: scenario.name().to_owned(),
+        request: request.cloned(),
+        definition: definition(request, &scenario.load),
+        rounds: scenario.rounds.iter().map(values).collect(),
+        service: scenario.merged(|arm| &arm.service),
+        counts: (&scenario.counts()).into(),
     }
 }
 

@@ -2,8 +2,13 @@
 
 use std::time::Instant;
 
+use cargo_metadata::Package;
+
 use crate::baseline;
-use crate::cli::{Invocation, Task};
+use crate::baseline_arm::{OneSided, Opponent, settle_ports};
+use crate::build::RunFolder;
+use crate::cli::{Invocation, OnMissing, Task};
+use crate::compare::compare;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
@@ -12,8 +17,10 @@ use crate::looking;
 use crate::measure::{Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
+use crate::revision::Checkout;
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged, first_exceeded};
+use crate::warning::Warning;
 
 /// Does what the command line asks for, and says how it went.
 ///
@@ -43,10 +50,18 @@ fn build_only(project: &Project<'_>, shell: &mut Shell) -> Result<ExitCode> {
 
 /// One package, built and listed.
 struct Prepared {
-    name: String,
+    package: Package,
     server: PreparedServer,
     benches: PreparedBenches,
+    opponent: Opponent,
     scenarios: Vec<Selected>,
+}
+
+/// What was measured of a package, whatever ended it.
+struct Measured {
+    package: MeasuredPackage,
+    compared: Option<(String, Comparison, OneSided)>,
+    ended: Option<Error>,
 }
 
 fn measure_all(
@@ -56,7 +71,9 @@ fn measure_all(
     interrupt: &Interrupt,
 ) -> Result<ExitCode> {
     let folder = project.run_folder()?;
-    let mut packages = prepare_all(project, &folder, invocation, shell)?;
+    let checkout = project.check_out(shell)?;
+    let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
+    tell_identical(&mut packages, shell)?;
     let _turn = Turn::take(interrupt, |holder| shell.status("Waiting", &format!("for {holder}, which is measuring")))?;
 
     let load_at_start = load_average();
@@ -64,40 +81,50 @@ fn measure_all(
     let mut measured = Vec::new();
     let mut findings = Vec::new();
     let mut end = End::Complete;
-    for package in &mut packages {
-        let Measured { package, comparison, ended } = measure_package(package, invocation, shell, interrupt);
-        if let Some(error) = ended {
-            shell.failure(&error)?;
-            findings.push(error.exit);
-            if matches!(error.exit, ExitCode::Signal(_)) {
-                end = End::Interrupted;
+    let scenarios: usize = packages.iter().map(|package| package.scenarios.len()).sum();
+    for prepared in &mut packages {
+        #[expect(clippy::cast_precision_loss, reason = "a number of scenarios")]
+        let share = prepared.scenarios.len() as f64 / scenarios as f64;
+        let result = measure_package(prepared, checkout.as_ref(), share, invocation, shell, interrupt);
+        match &result.ended {
+            None => project.save(&result.package, &prepared.server, shell)?,
+            Some(error) => {
+                shell.failure(error)?;
+                findings.push(error.exit);
+                if matches!(error.exit, ExitCode::Signal(_)) {
+                    end = End::Interrupted;
+                }
             }
         }
-        measured.push((package, comparison));
+        measured.push(result);
         if end == End::Interrupted {
             break;
         }
     }
     // What never got a round has nothing to report but its failure.
-    measured.retain(|(package, _)| package.has_results());
+    measured.retain(|measured| measured.package.has_results());
 
     let report = Report {
-        packages: measured.iter().map(|(package, comparison)| report_of(package, comparison.as_ref())).collect(),
+        packages: measured.iter().map(report_of).collect(),
         profile: &invocation.cargo.profile,
         elapsed: started.elapsed(),
         load_average: LoadAverage { at_start: load_at_start, at_end: load_average() },
         end,
     };
     findings.extend(report.packages.iter().flat_map(|package| &package.scenarios).flat_map(Judged::findings));
+    for compared in report.packages.iter().filter_map(|package| package.compared.as_ref()) {
+        findings.extend(gate::of_comparison(compared.comparison, compared.one_sided, &invocation.comparison));
+    }
     let exit = gate::decide(&findings);
     tell_report(&report, exit, shell)?;
     Ok(exit)
 }
 
-/// Builds every selected package, and then lists what it holds.
+/// Builds every selected package and what it is compared with, and then lists what it holds.
 fn prepare_all(
     project: &Project<'_>,
-    folder: &crate::build::RunFolder,
+    folder: &RunFolder,
+    checkout: Option<&Checkout>,
     invocation: &Invocation,
     shell: &mut Shell,
 ) -> Result<Vec<Prepared>> {
@@ -105,51 +132,111 @@ fn prepare_all(
     for package in project.packages()? {
         let server = project.server(&package.package, folder, shell)?;
         let executables = project.build_benches(&package, shell)?;
-        built.push((package, server, executables));
+        built.push((package.package, server, executables));
     }
     let mut prepared = Vec::new();
     for (package, server, executables) in built {
-        let benches = project.start_benches(&package.package, &executables, shell)?;
+        let benches = project.start_benches(&package, &executables, shell)?;
         let scenarios = benches.select(invocation, &server.layers);
-        prepared.push(Prepared { name: package.package.name.to_string(), server, benches, scenarios });
+        prepared.push(Prepared { package, server, benches, opponent: Opponent::Nobody, scenarios });
     }
     if prepared.iter().all(|package| package.scenarios.is_empty()) {
         let listings = prepared.iter().flat_map(|package| &package.benches.listings).map(|listed| &listed.listing);
         return Err(invocation.selection.takes_none(listings));
     }
     prepared.retain(|package| !package.scenarios.is_empty());
+    for Prepared { package, server, opponent, .. } in &mut prepared {
+        project.check_saving(package, &server.layers)?;
+        *opponent = match project.opponent(package, server, checkout, folder, shell)? {
+            Opponent::Absent(error) => absent(error, invocation, shell)?,
+            present => present,
+        };
+    }
     Ok(prepared)
 }
 
-/// What was measured of a package, whatever ended it.
-struct Measured {
-    package: MeasuredPackage,
-    comparison: Option<Comparison>,
-    ended: Option<Error>,
+/// There is nothing to compare with: a failure, a warning, or neither, as the policy has it.
+fn absent(error: Error, invocation: &Invocation, shell: &mut Shell) -> Result<Opponent> {
+    match invocation.comparison.on_missing {
+        OnMissing::Fail => return Err(Error { exit: ExitCode::NothingCompared, ..error }),
+        OnMissing::Warn => {
+            let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+            shell.explain_details(&error);
+            shell.warning(&Warning::NotCompared { why: format!("{}{help}", error.what) })?;
+        }
+        OnMissing::Ignore => {}
+    }
+    Ok(Opponent::Nobody)
+}
+
+/// Packages whose servers are the same, byte by byte, and that have no limit to be judged, need no measuring.
+fn tell_identical(packages: &mut Vec<Prepared>, shell: &mut Shell) -> Result<()> {
+    for prepared in &*packages {
+        if let (Opponent::Identical(with), true) = (&prepared.opponent, prepared.has_no_limit()) {
+            let name = prepared.package.name.as_str();
+            shell.answer(&format!(
+                "{name}: unchanged, identical to {with}: executable, arguments, environment and copied files are equal \
+                 (--force-aa measures them all the same)\n"
+            ))?;
+            shell.object("identical", &json::identical_object(name, with))?;
+        }
+    }
+    packages.retain(|prepared| !(matches!(prepared.opponent, Opponent::Identical(_)) && prepared.has_no_limit()));
+    Ok(())
+}
+
+impl Prepared {
+    fn has_no_limit(&self) -> bool {
+        self.scenarios.iter().all(|scenario| scenario.load.limits.is_empty())
+    }
 }
 
 fn measure_package(
-    package: &mut Prepared,
+    prepared: &mut Prepared,
+    checkout: Option<&Checkout>,
+    share: f64,
     invocation: &Invocation,
     shell: &mut Shell,
     interrupt: &Interrupt,
 ) -> Measured {
+    let one_sided = match &prepared.opponent {
+        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios),
+        _ => OneSided::default(),
+    };
+    let settled = match &mut prepared.opponent {
+        Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
+        _ => Ok(Vec::new()),
+    };
+    let mut arms = vec![&prepared.server.spec];
+    let mut with = None;
+    if let Opponent::Arm(arm) = &prepared.opponent {
+        arms.push(&arm.spec);
+        with = Some(arm.with.clone());
+    }
     let subject = Subject {
-        package: &package.name,
-        arms: vec![&package.server.spec],
-        cores: &package.server.cores,
-        benches: &mut package.benches.binaries,
-        scenarios: std::mem::take(&mut package.scenarios),
+        package: prepared.package.name.as_str(),
+        arms,
+        cores: &prepared.server.cores,
+        benches: &mut prepared.benches.binaries,
+        scenarios: std::mem::take(&mut prepared.scenarios),
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
-    let rounds = Rounds { count: package.server.layers.settings().rounds, seed };
+    let rounds = Rounds { count: prepared.server.layers.settings().rounds, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = measure_one_arm(&mut campaign, rounds);
+    let outcome = settled.and_then(|_| match &with {
+        Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
+        None => measure_one_arm(&mut campaign, rounds).map(|()| None),
+    });
     let package = campaign.finish();
     shell.end_progress();
-    Measured { package, comparison: None, ended: outcome.err() }
+    let (comparison, ended) = match outcome {
+        Ok(comparison) => (comparison, None),
+        Err(error) => (None, Some(error)),
+    };
+    let compared = with.zip(comparison).map(|(with, comparison)| (with, comparison, one_sided));
+    Measured { package, compared, ended }
 }
 
 /// The rounds of the plan, and as many fresh ones for the scenarios whose limits they exceed.
@@ -177,12 +264,17 @@ fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
     Ok(())
 }
 
-fn report_of<'run>(measured: &'run MeasuredPackage, comparison: Option<&'run Comparison>) -> PackageReport<'run> {
-    let cores = measured.cores.are_apart().then_some(measured.cores.server.len());
+fn report_of(measured: &Measured) -> PackageReport<'_> {
+    let package = &measured.package;
+    let cores = package.cores.are_apart().then_some(package.cores.server.len());
     PackageReport {
-        measured,
-        scenarios: measured.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect(),
-        compared: comparison.map(|comparison| ComparedReport { with: String::new(), comparison }),
+        measured: package,
+        scenarios: package.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect(),
+        compared: measured.compared.as_ref().map(|(with, comparison, one_sided)| ComparedReport {
+            with,
+            comparison,
+            one_sided,
+        }),
     }
 }
 
@@ -202,6 +294,9 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
         }
         for object in json::verdict_objects(package) {
             shell.object("verdict", &object)?;
+        }
+        if let Some(compared) = &package.compared {
+            shell.object("one-sided", &json::one_sided_object(package, compared))?;
         }
     }
     shell.object("run-finished", &json::finished_object(report, exit))

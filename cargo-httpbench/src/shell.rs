@@ -124,8 +124,8 @@ impl Shell {
         self.object("error", &json::error_object(error))
     }
 
-    fn explain(&mut self, error: &Error) {
-        self.labelled(style::ERROR, "error", &error.what);
+    /// Says what stands behind an error: its causes, and the facts to look at.
+    pub fn explain_details(&mut self, error: &Error) {
         let mut cause = error.source();
         if cause.is_some() {
             self.say("");
@@ -144,6 +144,11 @@ impl Shell {
                 self.say(&format!("  {line}"));
             }
         }
+    }
+
+    fn explain(&mut self, error: &Error) {
+        self.labelled(style::ERROR, "error", &error.what);
+        self.explain_details(error);
         let report = "this is a bug in cargo-httpbench: please report it with the command line and the text above";
         let help = match error.exit {
             ExitCode::Unexpected => Some(error.help.as_deref().unwrap_or(report)),

@@ -91,6 +91,18 @@ pub enum Warning {
         /// What it took instead, over all rounds.
         loaded: Duration,
     },
+    /// A baseline was replaced by one with fewer scenarios.
+    BaselineNarrowed {
+        /// The baseline.
+        name: String,
+        /// The scenarios that are in it no more.
+        lost: Vec<String>,
+    },
+    /// There was nothing to compare with, and the policy says that this is no failure.
+    NotCompared {
+        /// Why.
+        why: String,
+    },
     /// A git revision has no lock file of its own.
     RevisionWithoutLock {
         /// The commit.
@@ -137,6 +149,8 @@ impl Warning {
             Self::ProcessesLeft { .. } => "processes-left",
             Self::TeardownFailed { .. } => "teardown-failed",
             Self::Stretched { .. } => "stretched",
+            Self::BaselineNarrowed { .. } => "baseline-narrowed",
+            Self::NotCompared { .. } => "not-compared",
             Self::RevisionWithoutLock { .. } => "revision-without-lock",
             Self::RevisionsToolchain { .. } => "revisions-toolchain",
             Self::RevisionWithoutFeatures { .. } => "revision-without-features",
@@ -188,6 +202,18 @@ impl fmt::Display for Warning {
                     u64::try_from(loaded.as_millis()).unwrap_or(u64::MAX)
                 ))
             ),
+            Self::BaselineNarrowed { name, lost } => write!(
+                out,
+                "baseline `{name}` holds {} scenarios less than before: `{}`; save without a filter to keep them",
+                lost.len(),
+                lost.join("`, `")
+            ),
+            Self::NotCompared { why } => {
+                write!(
+                    out,
+                    "nothing is compared: {why}; the candidate is measured alone (`--on-missing fail` makes this a failure)"
+                )
+            }
             Self::RevisionWithoutLock { revision, is_copied: true } => write!(
                 out,
                 "`{revision}` has no `Cargo.lock`: it is built with the working tree's, so that dependencies are the same"
@@ -274,6 +300,17 @@ mod tests {
                 Warning::Stretched { scenario: "list".to_owned(), loaded: Duration::from_micros(2_500_900) },
                 "stretched",
                 "`list` is too slow for its `duration`: it is loaded for 2s 500ms instead, the least that a round needs",
+            ),
+            (
+                Warning::BaselineNarrowed { name: "main".to_owned(), lost: vec!["a".to_owned(), "b".to_owned()] },
+                "baseline-narrowed",
+                "baseline `main` holds 2 scenarios less than before: `a`, `b`; save without a filter to keep them",
+            ),
+            (
+                Warning::NotCompared { why: "there is no baseline `main`".to_owned() },
+                "not-compared",
+                "nothing is compared: there is no baseline `main`; the candidate is measured alone (`--on-missing fail` makes \
+                 this a failure)",
             ),
             (
                 Warning::RevisionWithoutLock { revision: "1a2b".to_owned(), is_copied: true },

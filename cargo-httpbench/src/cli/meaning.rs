@@ -55,7 +55,7 @@ fn run(flags: RunFlags, ci: Ci) -> Invocation {
         task,
         cargo: cargo(flags.packages, flags.benches, flags.compilation, output),
         selection: selection(flags.selection),
-        load: load(&flags.load),
+        load: load(&flags.load, &flags.comparison),
         comparison: comparison(flags.comparison, ci),
         seed,
         output,
@@ -159,7 +159,7 @@ fn selection(flags: SelectionFlags) -> Selection {
     }
 }
 
-fn load(flags: &LoadFlags) -> LoadLayer {
+fn load(flags: &LoadFlags, comparison: &ComparisonFlags) -> LoadLayer {
     let said = LoadLayer {
         connections: flags.connections,
         arrival_rate: flags.arrival_rate,
@@ -171,7 +171,12 @@ fn load(flags: &LoadFlags) -> LoadLayer {
         request_timeout: flags.request_timeout,
         connect_timeout: flags.connect_timeout,
     };
-    if flags.quick { said.over(LoadLayer::QUICK) } else { said }
+    let compares = comparison.against.is_some() || comparison.baseline.is_some();
+    match (flags.quick, compares) {
+        (true, true) => said.over(LoadLayer::QUICK_COMPARISON),
+        (true, false) => said.over(LoadLayer::QUICK),
+        (false, _) => said,
+    }
 }
 
 fn cargo(

@@ -74,6 +74,14 @@ pub struct ComparisonOptions {
     pub ci: Ci,
 }
 
+impl ComparisonOptions {
+    /// Whether there is anything to compare with.
+    #[must_use]
+    pub const fn compares(&self) -> bool {
+        self.baseline.is_some() || self.against.is_some()
+    }
+}
+
 /// What is done about a candidate that is the baseline, byte by byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdenticalServers {

@@ -95,9 +95,21 @@ pub struct LoadLayer {
     pub connect_timeout: Option<Duration>,
 }
 
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// To know how fast one server is.
+    #[default]
+    Alone,
+    /// To compare two.
+    Comparison,
+}
+
 /// Everything that was said about one package's run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layers {
+    /// Chooses the built-in values.
+    pub purpose: Purpose,
     /// The workspace root's file.
     pub workspace: SettingsLayer,
     /// The package's file.
@@ -133,6 +145,14 @@ impl LoadLayer {
         connect_timeout: None,
     };
 
+    /// What `--quick` says of a comparison: as few rounds as can decide.
+    pub const QUICK_COMPARISON: Self = Self {
+        rounds: Some(1),
+        duration: Some(Duration::from_secs(4)),
+        warm_up: Some(Duration::from_millis(100)),
+        ..Self::QUICK
+    };
+
     const BUILT_IN: Self = Self {
         connections: Some(64),
         arrival_rate: None,
@@ -160,6 +180,14 @@ impl LoadLayer {
             connect_timeout: self.connect_timeout.or(earlier.connect_timeout),
         }
     }
+
+    /// Two arms take turns, so the same certainty needs more rounds; what is warmed up is warmed up twice.
+    const BUILT_IN_COMPARISON: Self = Self {
+        rounds: Some(16),
+        duration: Some(Duration::from_secs(12)),
+        warm_up: Some(Duration::from_millis(150)),
+        ..Self::BUILT_IN
+    };
 
     fn of_attribute(options: &Options) -> Self {
         Self {
@@ -262,9 +290,13 @@ impl Layers {
     }
 
     fn load(&self, options: &Options) -> LoadLayer {
+        let built_in = match self.purpose {
+            Purpose::Alone => LoadLayer::BUILT_IN,
+            Purpose::Comparison => LoadLayer::BUILT_IN_COMPARISON,
+        };
         [self.workspace.load, self.package.load, LoadLayer::of_attribute(options), self.environment, self.command_line]
             .into_iter()
-            .fold(LoadLayer::BUILT_IN, |earlier, later| later.over(earlier))
+            .fold(built_in, |earlier, later| later.over(earlier))
     }
 }
 
@@ -295,6 +327,14 @@ mod tests {
         assert_eq!(settings.server.ready.status, None);
         assert_eq!(settings.server.ready.timeout, Duration::from_secs(30));
         assert_eq!(settings.server.stop_timeout, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn comparison_has_more_rounds_and_time_unless_somebody_says_otherwise() {
+        let mut layers = Layers { purpose: Purpose::Comparison, ..Layers::default() };
+        assert_eq!((layers.settings().rounds, layers.settings().load.duration), (16, Nanos::from_secs(12)));
+        layers.workspace.load.rounds = Some(20);
+        assert_eq!(layers.settings().rounds, 20);
     }
 
     #[test]

@@ -52,7 +52,7 @@ mod value;
 mod variables;
 
 pub use files::{FileLayers, read_files};
-pub use layer::{BaselineLayer, Layers, LoadLayer, ReadyLayer, ServerLayer, SettingsLayer};
+pub use layer::{BaselineLayer, Layers, LoadLayer, Purpose, ReadyLayer, ServerLayer, SettingsLayer};
 pub use settings::{BaselineSettings, LoadSettings, Ready, ServerSettings, Settings};
 pub use value::{ValueError, arrival_rate, bound, duration, duration_or_zero, positive, slice};
 pub use variables::{VARIABLES, baseline_dir_variable, is_ours, read_variables};

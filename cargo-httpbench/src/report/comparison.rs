@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::quantity;
 use super::table::{Align, Cell, Column, Weight, render};
+use super::{ComparedReport, quantity};
 use crate::measure::MeasuredPackage;
 use crate::style::{self, paint};
 use crate::verdict::{ALPHA, CellReport, Comparison, Difference, Reason, Verdict};
@@ -22,7 +22,8 @@ const COLUMNS: [Column; 8] = [
 
 /// The table of all gated cells, with the legend and what needs a look.
 #[must_use]
-pub(super) fn render_comparison(package: &MeasuredPackage, comparison: &Comparison, width: usize) -> String {
+pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedReport<'_>, width: usize) -> String {
+    let comparison = compared.comparison;
     let mut rows = Vec::new();
     for (index, scenario) in package.scenarios.iter().enumerate() {
         for (place, cell) in comparison.of_scenario(index).enumerate() {
@@ -33,6 +34,14 @@ pub(super) fn render_comparison(package: &MeasuredPackage, comparison: &Comparis
     text.push('\n');
     for line in legend(comparison) {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
+    }
+    for name in &compared.one_sided.new {
+        let _ = writeln!(text, "  {}", paint(style::QUIET, &format!("new, not compared: {name}")));
+    }
+    for removed in &compared.one_sided.removed {
+        let renamed = removed.looks_renamed_to.as_ref().map(|name| format!(", looks like a rename to {name}"));
+        let line = format!("removed since the baseline: {}{}", removed.name, renamed.unwrap_or_default());
+        let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
     for (index, scenario) in package.scenarios.iter().enumerate() {
         text.push_str(&explanations(scenario.name(), comparison.of_scenario(index)));

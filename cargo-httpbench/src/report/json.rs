@@ -13,6 +13,7 @@ use httpbench_core::model::{
 use serde::Serialize;
 
 use super::{ComparedReport, PackageReport, Report};
+use crate::baseline_arm::Removed;
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
 use crate::measure::{CANDIDATE, MeasuredPackage, MeasuredRound, values};
@@ -149,7 +150,7 @@ fn verdict_object<'run>(
         gated: &cell.gated,
         direction: of.direction(),
         unit: of.metric().unit(),
-        with: &compared.with,
+        with: compared.with,
         verdict: cell.verdict,
         why: cell.reason,
         baseline: cell.baseline,
@@ -381,4 +382,41 @@ pub struct WarningObject {
 #[must_use]
 pub fn warning_object(warning: &Warning) -> WarningObject {
     WarningObject { code: warning.code(), text: warning.to_string() }
+}
+
+/// `reason: "one-sided"`: the scenarios that only one side of a comparison has.
+#[derive(Debug, Serialize)]
+pub struct OneSidedObject<'run> {
+    package: &'run str,
+    with: &'run str,
+    only_in_candidate: &'run [String],
+    only_in_baseline: &'run [Removed],
+}
+
+/// The object of the scenarios that only one side has.
+#[must_use]
+pub fn one_sided_object<'run>(
+    package: &'run PackageReport<'run>,
+    compared: &'run ComparedReport<'run>,
+) -> OneSidedObject<'run> {
+    OneSidedObject {
+        package: &package.measured.package,
+        with: compared.with,
+        only_in_candidate: &compared.one_sided.new,
+        only_in_baseline: &compared.one_sided.removed,
+    }
+}
+
+/// `reason: "identical"`: a package whose servers are the same, so that nothing was measured.
+#[derive(Debug, Serialize)]
+pub struct IdenticalObject<'run> {
+    package: &'run str,
+    with: &'run str,
+    verdict: Verdict,
+}
+
+/// The object of a package that was not measured because its servers are the same.
+#[must_use]
+pub fn identical_object<'run>(package: &'run str, with: &'run str) -> IdenticalObject<'run> {
+    IdenticalObject { package, with, verdict: Verdict::Unchanged }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 pub use terminal::render_report;
 pub use trace::render_trace;
 
+use crate::baseline_arm::OneSided;
 use crate::measure::MeasuredPackage;
 use crate::verdict::{Comparison, Judged};
 
@@ -64,7 +65,9 @@ pub struct PackageReport<'run> {
 #[derive(Debug)]
 pub struct ComparedReport<'run> {
     /// The baseline, as a person calls it: ``revision `main` (1a2b3c4)``.
-    pub with: String,
+    pub with: &'run str,
     /// What the two arms say.
     pub comparison: &'run Comparison,
+    /// The scenarios that only one side has.
+    pub one_sided: &'run OneSided,
 }

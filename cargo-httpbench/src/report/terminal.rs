@@ -91,7 +91,7 @@ fn package_section(package: &PackageReport<'_>, report: &Report<'_>, width: usiz
     }
     text.push('\n');
     match &package.compared {
-        Some(compared) => text.push_str(&comparison::render_comparison(measured, compared.comparison, width)),
+        Some(compared) => text.push_str(&comparison::render_comparison(measured, compared, width)),
         None => text.push_str(&table_of_values(package, width)),
     }
     for judged in &package.scenarios {

@@ -61,16 +61,17 @@ pub struct Family {
 impl Family {
     /// Fixes the cells of a package whose pilot has run.
     ///
-    /// `share` is the part of α that this package gets of a run of several (Bonferroni): its scenarios over all scenarios.
+    /// `share` is the part of α that this package gets of a run of several (Bonferroni): its scenarios over all scenarios. The
+    /// scenarios that are `left_out` have nothing to be compared with.
     ///
     /// # Errors
     ///
     /// When the user wrote tolerances that the plan cannot support.
-    pub fn fix(package: &MeasuredPackage, share: f64) -> Result<Self, Vec<Unsupported>> {
+    pub fn fix(package: &MeasuredPackage, share: f64, left_out: &[String]) -> Result<Self, Vec<Unsupported>> {
         let mut cells = Vec::new();
         let mut unsupported = Vec::new();
         for (index, scenario) in package.scenarios.iter().enumerate() {
-            if scenario.failure.is_some() {
+            if scenario.failure.is_some() || left_out.iter().any(|name| name == scenario.name()) {
                 continue;
             }
             let mut seen = BTreeSet::new();
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn closed_loop_gates_throughput_stalls_cpu_and_p99() {
-        let family = Family::fix(&package(vec![piloted(10_000.0)]), 1.0).expect("supported");
+        let family = Family::fix(&package(vec![piloted(10_000.0)]), 1.0, &[]).expect("supported");
         assert_eq!(names(&family), ["throughput", "stalls", "cpu-per-request", "p99"]);
         assert_eq!(family.cells[3].stands_for, None);
     }
@@ -172,13 +173,13 @@ mod tests {
     fn open_loop_gates_p50_and_p99() {
         let mut scenario = piloted(10_000.0);
         scenario.load.arrival_rate = Some(1_000.0);
-        let family = Family::fix(&package(vec![scenario]), 1.0).expect("supported");
+        let family = Family::fix(&package(vec![scenario]), 1.0, &[]).expect("supported");
         assert_eq!(names(&family), ["p50", "p99"]);
     }
 
     #[test]
     fn highest_supported_quantile_stands_in_for_p99_under_its_tolerance() {
-        let family = Family::fix(&package(vec![piloted(1_000.0)]), 1.0).expect("a stand-in");
+        let family = Family::fix(&package(vec![piloted(1_000.0)]), 1.0, &[]).expect("a stand-in");
         assert_eq!(names(&family), ["throughput", "stalls", "cpu-per-request", "p90"]);
         assert_eq!((family.cells[3].stands_for, family.cells[3].tolerance), (Some(Metric::P99), Ratio(0.10)));
     }
@@ -187,7 +188,7 @@ mod tests {
     fn stand_in_that_is_gated_already_is_not_gated_twice() {
         let mut scenario = piloted(250.0);
         scenario.load.arrival_rate = Some(1_000.0);
-        let family = Family::fix(&package(vec![scenario]), 1.0).expect("p50 is supported");
+        let family = Family::fix(&package(vec![scenario]), 1.0, &[]).expect("p50 is supported");
         assert_eq!(names(&family), ["p50"]);
     }
 
@@ -196,7 +197,7 @@ mod tests {
         let mut scenario = piloted(1_000.0);
         scenario.load.duration = Nanos::from_secs(12);
         scenario.load.tolerance_written.insert(Metric::P99);
-        let refused = Family::fix(&package(vec![scenario]), 1.0).expect_err("10 exchanges beyond p99");
+        let refused = Family::fix(&package(vec![scenario]), 1.0, &[]).expect_err("10 exchanges beyond p99");
         assert_eq!((refused[0].metric, refused[0].duration), (Metric::P99, Nanos::from_secs(132)));
     }
 
@@ -204,6 +205,6 @@ mod tests {
     fn scenario_that_failed_is_in_no_family() {
         let mut scenario = piloted(10_000.0);
         scenario.failure = Some(crate::error::Error::new(crate::exit_code::ExitCode::ServerFailed, "it died"));
-        assert!(Family::fix(&package(vec![scenario]), 1.0).expect("nothing is unsupported").cells.is_empty());
+        assert!(Family::fix(&package(vec![scenario]), 1.0, &[]).expect("nothing is unsupported").cells.is_empty());
     }
 }

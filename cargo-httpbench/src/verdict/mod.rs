@@ -1,7 +1,7 @@
 //! From what was measured to what is said of it. Pure: nothing here measures, prints or exits.
 //!
-//! With one arm: [`limits`] and [`saturation`]. With two: [`family`] fixes which [`cell`]s are gated, [`pairs`] turns a round into
-//! a difference, [`decide`] turns the differences into verdicts, [`comparison`] puts them together for a package.
+//! With one arm: `limits` and `saturation`. With two: `family` fixes which `cell`s are gated, `pairs` turns a round into a
+//! difference, `decide` turns the differences into verdicts, `comparison` puts them together for a package.
 
 mod cell;
 mod comparison;

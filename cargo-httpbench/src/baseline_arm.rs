@@ -1,0 +1,201 @@
+//! The arm that a candidate is compared with: a stored executable, or the server of another git revision.
+//!
+//! Both arms are started by the candidate's configuration and driven by its scenarios. Why there is no such arm is told in the
+//! words of whoever looked for it; whether that fails the run is the policy's affair.
+
+use std::path::Path;
+
+use crate::baseline::{
+    BaselineScenario, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition, identical,
+};
+use crate::cli::{ComparisonOptions, IdenticalServers};
+use crate::error::{Error, Result};
+use crate::exit_code::ExitCode;
+use crate::interrupt::Interrupt;
+use crate::measure::Selected;
+use crate::prepare::Listed;
+use crate::process::redirect_available;
+use crate::revision::Checkout;
+use crate::server::{Note, PortPolicy, Server, ServerSpec};
+
+/// What the candidate is compared with.
+#[derive(Debug)]
+pub enum Opponent {
+    /// Nobody asked for a comparison.
+    Nobody,
+    /// A server that can be started.
+    Arm(Box<BaselineArm>),
+    /// The very same server: nothing needs to be measured. With what, in words.
+    Identical(String),
+    /// It was asked for, and is not there.
+    Absent(Error),
+}
+
+/// A server that the candidate is compared with.
+#[derive(Debug)]
+pub struct BaselineArm {
+    /// How it is started.
+    pub spec: ServerSpec,
+    /// What a person calls it: ``revision `main` (1a2b3c4)``.
+    pub with: String,
+    /// The scenarios that were kept with it; a git revision has none of its own.
+    pub kept: Option<Vec<BaselineScenario>>,
+}
+
+/// Scenarios that only one side has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OneSided {
+    /// In the candidate only: measured, and not compared.
+    pub new: Vec<String>,
+    /// In the baseline only.
+    pub removed: Vec<Removed>,
+}
+
+/// A scenario that the baseline has and the candidate has not.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Removed {
+    /// Its name.
+    pub name: String,
+    /// A new scenario that sends the same under the same load.
+    pub looks_renamed_to: Option<String>,
+}
+
+/// A stored baseline as an arm, or why it is none.
+///
+/// # Errors
+///
+/// When what is to be compared cannot be read.
+pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonOptions) -> Result<Opponent> {
+    let stored = match found {
+        Found::Stored(stored) => stored,
+        Found::Missing(missing) => return Ok(Opponent::Absent(missing.error(ExitCode::NothingCompared))),
+    };
+    let with = told(&stored);
+    let again = format!("save it again: `cargo httpbench --save-baseline {}`", stored.baseline.name.as_str());
+    let absent = |why: String| Ok(Opponent::Absent(Error::new(ExitCode::NothingCompared, why).help(again.clone())));
+    let executable = match &stored.executable {
+        StoredExecutable::Whole(path) => path.clone(),
+        StoredExecutable::Corrupt { expected, found } => {
+            return absent(format!(
+                "the executable of {with} was damaged: its SHA-256 is {}, not {}",
+                found.short(),
+                expected.short()
+            ));
+        }
+        StoredExecutable::Missing => return absent(format!("the executable of {with} is missing")),
+        StoredExecutable::NotStored => return absent(format!("{with} was saved without its executable")),
+    };
+    if options.identical == IdenticalServers::Trusted && options.save.is_none() {
+        let same = identical(&stored, &candidate.executable, &SetUp::of(candidate)?)?;
+        if same == Identity::Identical {
+            return Ok(Opponent::Identical(with));
+        }
+    }
+    let spec = ServerSpec { executable, ..candidate.clone() };
+    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, kept: Some(stored.baseline.scenarios) })))
+}
+
+/// A revision's server as an arm.
+///
+/// # Errors
+///
+/// When executables or copied files cannot be read.
+pub fn from_revision(
+    spec: ServerSpec,
+    with: String,
+    candidate: &ServerSpec,
+    options: &ComparisonOptions,
+) -> Result<Opponent> {
+    let digest = |path: &Path| {
+        Sha256Hex::of_file(path)
+            .map_err(|cause| Error::unexpected(format!("the executable `{}` cannot be read", path.display()), cause))
+    };
+    if options.identical == IdenticalServers::Trusted
+        && options.save.is_none()
+        && digest(&spec.executable)? == digest(&candidate.executable)?
+        && SetUp::of(&spec)?.differences(&SetUp::of(candidate)?).is_empty()
+    {
+        return Ok(Opponent::Identical(with));
+    }
+    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, kept: None })))
+}
+
+fn told(stored: &StoredBaseline) -> String {
+    let baseline = &stored.baseline;
+    let commit =
+        baseline.commit.as_ref().map(|commit| format!(", commit {}", commit.sha.get(..10).unwrap_or(&commit.sha)));
+    format!("baseline `{}` (saved {:.0}{})", baseline.name.as_str(), baseline.saved_at, commit.unwrap_or_default())
+}
+
+impl BaselineArm {
+    /// The scenarios that only one side has. `listed` is everything that the candidate holds, selected or not.
+    #[must_use]
+    pub fn one_sided(&self, listed: &[Listed], selected: &[Selected]) -> OneSided {
+        let Some(kept) = &self.kept else { return OneSided::default() };
+        let new: Vec<&Selected> =
+            selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
+        let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
+        let removed = kept.iter().filter(|kept| !listed.iter().any(|listed| listed.listing.name == kept.name));
+        OneSided {
+            removed: removed
+                .map(|kept| Removed {
+                    name: kept.name.clone(),
+                    looks_renamed_to: new
+                        .iter()
+                        .find(|scenario| definition_of(scenario) == kept.definition)
+                        .map(|scenario| scenario.listing.name.clone()),
+                })
+                .collect(),
+            new: new.into_iter().map(|scenario| scenario.listing.name.clone()).collect(),
+        }
+    }
+}
+
+/// Lets both arms run at once even if one of them insists on a port: each is started alone, and if either does not listen where
+/// it was asked to, the fixed ports of both are redirected, so that both pay the same for it.
+///
+/// # Errors
+///
+/// When an arm does not get ready, a signal comes, or ports cannot be redirected here (105).
+pub fn settle_ports(
+    candidate: &mut ServerSpec,
+    arm: &mut BaselineArm,
+    checkout: Option<&Checkout>,
+    interrupt: &Interrupt,
+) -> Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    for spec in [&*candidate, &arm.spec] {
+        let server = Server::start(spec, interrupt).map_err(|error| match checkout {
+            Some(checkout) if std::ptr::eq(spec, &raw const arm.spec) => {
+                with_missing_files(error, checkout, &candidate.package_root)
+            }
+            _ => error,
+        })?;
+        notes.extend(server.notes().iter().filter(|note| matches!(note, Note::IgnoredPort { .. })).cloned());
+        server.stop()?;
+    }
+    if notes.is_empty() {
+        return Ok(notes);
+    }
+    redirect_available().map_err(|why| {
+        Error::new(ExitCode::ServerFailed, "two servers that insist on the same port cannot run side by side here")
+            .details("why the port cannot be redirected", [why])
+            .help("let the server read its port from `PORT`, or pass `{port}` in `server.args`")
+    })?;
+    candidate.ports = PortPolicy::Redirect;
+    arm.spec.ports = PortPolicy::Redirect;
+    Ok(notes)
+}
+
+/// An old server that does not start often misses a file that git ignores: those that are here and not there are named.
+fn with_missing_files(error: Error, checkout: &Checkout, package_root: &Path) -> Error {
+    match checkout.ignored_files_missing_there(package_root) {
+        Ok(missing) if !missing.is_empty() => error
+            .details(
+                "files that git ignores, which stand here and not in the revision",
+                missing.iter().map(|path| path.display().to_string()),
+            )
+            .help("if it needs one of them, name it in `server.copy`, or create it in `server.setup`"),
+        _ => error,
+    }
+}
