@@ -130,40 +130,61 @@ fn legend(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Why a scenario's cells need a look, and what to do.
+/// More rounds than this are no advice: the change is too close to its tolerance to be told from it.
+const MOST_ROUNDS: usize = 500;
+
+/// Why a scenario's cells need a look, and what to do. What more rounds would settle is told in one line.
 fn explanations<'run>(scenario: &str, cells: impl Iterator<Item = &'run CellReport>) -> String {
     let mut text = String::new();
+    let mut unsteady: Vec<(&'static str, usize, usize)> = Vec::new();
     for cell in cells {
-        if let Some(sentence) = sentence(cell) {
-            let _ = writeln!(text, "\n{}: {} {sentence}", paint(role_of(cell.verdict), scenario), cell.gated.compared);
+        match cell.reason {
+            Some(Reason::Unsteady { rounds_needed }) => {
+                unsteady.push((cell.gated.compared.name(), cell.rounds, rounds_needed));
+            }
+            Some(reason) => {
+                if let Some(sentence) = sentence(cell, reason) {
+                    let name = paint(role_of(cell.verdict), scenario);
+                    let _ = writeln!(text, "\n{name}: {} {sentence}", cell.gated.compared);
+                }
+            }
+            None => {}
         }
+    }
+    if let Some(&(_, rounds, _)) = unsteady.first() {
+        let names = unsteady.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+        let needed = unsteady.iter().map(|(_, _, needed)| *needed).max().unwrap_or(rounds);
+        let advice = if needed > MOST_ROUNDS {
+            "too close to the tolerance, or too unsteady here, for any sensible number".to_owned()
+        } else {
+            format!("about {needed} would do (--rounds {needed})")
+        };
+        let _ =
+            writeln!(text, "\n{}: {names} not settled by {rounds} rounds; {advice}", paint(style::WARNING, scenario));
     }
     text
 }
 
-fn sentence(cell: &CellReport) -> Option<String> {
+fn sentence(cell: &CellReport, reason: Reason) -> Option<String> {
     let rounds = cell.rounds;
-    Some(match (cell.verdict, cell.reason?) {
-        (_, Reason::NotConfirmed) => {
+    Some(match reason {
+        Reason::NotConfirmed => {
             format!("was worse in {rounds} rounds, and {} fresh ones did not confirm it", cell.fresh_rounds)
         }
-        (_, Reason::Unsteady { rounds_needed }) => {
-            format!("is not settled by {rounds} rounds; about {rounds_needed} would do (--rounds {rounds_needed})")
-        }
-        (_, Reason::Disturbed { discarded }) => {
+        Reason::Disturbed { discarded } => {
             format!("was disturbed from outside: {discarded} rounds were discarded; let nothing else run beside it")
         }
-        (_, Reason::BaselineFails) => {
+        Reason::BaselineFails => {
             "cannot be compared: exchanges failed in the baseline; does that revision answer this scenario?".to_owned()
         }
-        (_, Reason::CandidateFails) => "cannot be compared: exchanges failed in the candidate".to_owned(),
-        (_, Reason::BothFail) => "cannot be compared: exchanges failed in both arms".to_owned(),
-        (_, Reason::Saturated) => {
+        Reason::CandidateFails => "cannot be compared: exchanges failed in the candidate".to_owned(),
+        Reason::BothFail => "cannot be compared: exchanges failed in both arms".to_owned(),
+        Reason::Saturated => {
             "is the load engine's and not the servers': it was busy throughout; give it more cores with --threads"
                 .to_owned()
         }
-        (_, Reason::NotMeasured) => "was not measured to its end, see above".to_owned(),
-        (_, Reason::NoValues) => "has no round with a value in both arms".to_owned(),
-        (_, Reason::WithinTolerance) => return None,
+        Reason::NotMeasured => "was not measured to its end, see above".to_owned(),
+        Reason::NoValues => "has no round with a value in both arms".to_owned(),
+        Reason::WithinTolerance | Reason::Unsteady { .. } => return None,
     })
 }

@@ -201,6 +201,9 @@ impl Store {
         let reader = self.readers.take();
         let query = || {
             let sql = format!("SELECT {} FROM todo WHERE id = ?1", Todo::COLUMNS);
+            if cfg!(feature = "regression") {
+                return reader.prepare(&sql)?.query_row([id], Todo::from_row).optional();
+            }
             reader.prepare_cached(&sql)?.query_row([id], Todo::from_row).optional()
         };
         query().during("read an item")
