@@ -18,8 +18,9 @@ use crate::warning::Warning;
 /// Loaded time of each arm in the pilot, which finds out how long an exchange takes.
 const PILOT: Nanos = Nanos::from_millis(150);
 
-/// A round that was disturbed from outside is repeated this often at most; then it stands as it is.
-const MOST_REPEATS: usize = 3;
+/// Of a scenario's rounds, one in so many may be measured again because it was disturbed, and one more: then more than a quarter
+/// of what was measured is discarded, which the verdict says, and repeating on would only take time.
+const REPEATED: usize = 3;
 
 /// Fresh server processes, round after round.
 pub struct Campaign<'run> {
@@ -194,22 +195,20 @@ impl<'run> Campaign<'run> {
         Ok(None)
     }
 
-    /// Repeats a round that was disturbed from outside. After too many repeats the last one stands; the verdict sees how many
-    /// were discarded.
+    /// Repeats a round that was disturbed from outside, as long as the scenario may repeat rounds; then it stands as it is.
     fn undisturbed_round(&mut self, index: usize, servers: &mut Servers) -> Result<MeasuredRound> {
-        let mut repeats = 0;
         loop {
             let before = self.witness(index, servers);
             let round = self.scenario_round(index, servers)?;
             let after = self.witness(index, servers);
             let Some(disturbance) = before.disturbance(&after) else { return Ok(round) };
-            self.measured.scenarios[index].discarded.push(disturbance);
-            let scenario = self.measured.scenarios[index].name();
-            if repeats == MOST_REPEATS {
+            let scenario = &mut self.measured.scenarios[index];
+            if scenario.discarded.len() > self.rounds.count as usize / REPEATED {
                 return Ok(round);
             }
-            (self.watcher)(Progress::Detail(format!("a round of `{scenario}` is measured again: {disturbance}")))?;
-            repeats += 1;
+            scenario.discarded.push(disturbance);
+            let name = scenario.name();
+            (self.watcher)(Progress::Detail(format!("a round of `{name}` is measured again: {disturbance}")))?;
         }
     }
 
