@@ -200,7 +200,7 @@ fn measure_package(
     interrupt: &Interrupt,
 ) -> Measured {
     let one_sided = match &prepared.opponent {
-        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios),
+        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
         _ => OneSided::default(),
     };
     let settled = match &mut prepared.opponent {
