@@ -8,7 +8,7 @@ use crate::baseline;
 use crate::baseline_arm::{OneSided, Opponent, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
-use crate::compare::compare;
+use crate::compare::{compare, rounds_that_decide};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
@@ -221,7 +221,12 @@ fn measure_package(
         scenarios: std::mem::take(&mut prepared.scenarios),
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
-    let rounds = Rounds { count: prepared.server.layers.settings().rounds, seed };
+    let asked = prepared.server.layers.settings().rounds;
+    let count = match &with {
+        Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
+        None => asked,
+    };
+    let rounds = Rounds { count, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
