@@ -169,14 +169,19 @@ fn absent(error: Error, invocation: &Invocation, shell: &mut Shell) -> Result<Op
     Ok(Opponent::Nobody)
 }
 
-/// Packages whose servers are the same, byte by byte, and that have no limit to be judged, need no measuring.
+/// Says which packages' servers are the same, byte by byte. Those that have no limit to be judged need no measuring.
 fn tell_identical(packages: &mut Vec<Prepared>, shell: &mut Shell) -> Result<()> {
     for prepared in &*packages {
-        if let (Opponent::Identical(with), true) = (&prepared.opponent, prepared.has_no_limit()) {
+        if let Opponent::Identical(with) = &prepared.opponent {
             let name = prepared.package.name.as_str();
+            let rest = if prepared.has_no_limit() {
+                "--force-aa measures them all the same"
+            } else {
+                "one is measured for the limits; --force-aa measures both"
+            };
             shell.answer(&format!(
                 "{name}: unchanged, identical to {with}: executable, arguments, environment and copied files are equal \
-                 (--force-aa measures them all the same)\n"
+                 ({rest})\n"
             ))?;
             shell.object("identical", &json::identical_object(name, with))?;
         }
