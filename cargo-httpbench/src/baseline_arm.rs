@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::baseline::{
     BaselineScenario, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition, identical,
 };
+use crate::bench::Selection;
 use crate::cli::{ComparisonOptions, IdenticalServers};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -128,14 +129,16 @@ fn told(stored: &StoredBaseline) -> String {
 }
 
 impl BaselineArm {
-    /// The scenarios that only one side has. `listed` is everything that the candidate holds, selected or not.
+    /// The scenarios that only one side has. `listed` is everything that the candidate holds, selected or not; what a filter leaves
+    /// out is not missed.
     #[must_use]
-    pub fn one_sided(&self, listed: &[Listed], selected: &[Selected]) -> OneSided {
+    pub fn one_sided(&self, listed: &[Listed], selected: &[Selected], selection: &Selection) -> OneSided {
         let Some(kept) = &self.kept else { return OneSided::default() };
         let new: Vec<&Selected> =
             selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
         let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
-        let removed = kept.iter().filter(|kept| !listed.iter().any(|listed| listed.listing.name == kept.name));
+        let is_listed = |name: &str| listed.iter().any(|listed| listed.listing.name == name);
+        let removed = kept.iter().filter(|kept| !is_listed(&kept.name) && selection.takes_name(&kept.name));
         OneSided {
             removed: removed
                 .map(|kept| Removed {
@@ -197,5 +200,138 @@ fn with_missing_files(error: Error, checkout: &Checkout, package_root: &Path) ->
             )
             .help("if it needs one of them, name it in `server.copy`, or create it in `server.setup`"),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use httpbench_core::model::{Location, Options, RequestSummary, ScenarioListing};
+
+    use super::*;
+    use crate::baseline::sample::{sample_baseline, scenario, server_spec};
+    use crate::baseline::{ExecutableRecord, Kept};
+    use crate::config::Layers;
+
+    /// A scenario of the candidate that sends what the sample baseline's scenarios send to this target.
+    fn selected(name: &str, target: &str) -> Selected {
+        let request =
+            RequestSummary { method: "GET".to_owned(), target: target.to_owned(), body_bytes: 0, checksum: 7 };
+        Selected {
+            bench: 0,
+            listing: ScenarioListing {
+                name: name.to_owned(),
+                doc: String::new(),
+                location: Location { file: "benches/http.rs".to_owned(), line: 1 },
+                options: Options::default(),
+                request: Ok(request),
+            },
+            load: Layers::default().settings().load,
+        }
+    }
+
+    fn one_sided(kept: Option<Vec<BaselineScenario>>, candidate: &[Selected], selection: &Selection) -> OneSided {
+        let arm = BaselineArm { spec: server_spec(Path::new("/nowhere")), with: "baseline `main`".to_owned(), kept };
+        let listed: Vec<Listed> =
+            candidate.iter().map(|scenario| Listed { bench: 0, listing: scenario.listing.clone() }).collect();
+        let selected: Vec<Selected> =
+            candidate.iter().filter(|scenario| selection.takes(&scenario.listing)).cloned().collect();
+        arm.one_sided(&listed, &selected, selection)
+    }
+
+    fn removed(name: &str, renamed: Option<&str>) -> Removed {
+        Removed { name: name.to_owned(), looks_renamed_to: renamed.map(str::to_owned) }
+    }
+
+    fn filtered(filter: &str) -> Selection {
+        Selection { filters: vec![filter.to_owned()], ..Selection::default() }
+    }
+
+    #[test]
+    fn scenarios_of_one_side_only_are_new_or_removed() {
+        let kept = vec![scenario("index", "/"), scenario("search", "/search")];
+        let candidate = [selected("index", "/"), selected("cart", "/cart")];
+        let sides = one_sided(Some(kept), &candidate, &Selection::default());
+        assert_eq!(sides, OneSided { new: vec!["cart".to_owned()], removed: vec![removed("search", None)] });
+    }
+
+    #[test]
+    fn removed_scenario_whose_request_and_load_a_new_one_has_looks_renamed() {
+        let kept = vec![scenario("search", "/search")];
+        let renamed = [selected("cart", "/cart"), selected("find", "/search")];
+        let sides = one_sided(Some(kept.clone()), &renamed, &Selection::default());
+        assert_eq!(sides.removed, [removed("search", Some("find"))]);
+        let mut other_load = selected("find", "/search");
+        other_load.load.connections += 1;
+        let sides = one_sided(Some(kept), &[other_load], &Selection::default());
+        assert_eq!(sides.removed, [removed("search", None)]);
+    }
+
+    #[test]
+    fn what_a_filter_leaves_out_is_neither_new_nor_removed() {
+        let kept = vec![scenario("index", "/"), scenario("search", "/search"), scenario("gone", "/gone")];
+        let candidate = [selected("index", "/"), selected("search", "/search"), selected("cart", "/cart")];
+        let sides = one_sided(Some(kept.clone()), &candidate, &filtered("index"));
+        assert_eq!(sides, OneSided::default());
+        let skipped = Selection { skip: vec!["gone".to_owned()], ..Selection::default() };
+        assert_eq!(one_sided(Some(kept.clone()), &candidate, &skipped).removed, []);
+        assert_eq!(one_sided(Some(kept), &candidate, &filtered("gone")).removed, [removed("gone", None)]);
+    }
+
+    #[test]
+    fn revision_has_no_scenarios_of_its_own_and_so_no_sides() {
+        assert_eq!(one_sided(None, &[selected("index", "/")], &Selection::default()), OneSided::default());
+    }
+
+    /// A baseline `main` of a server whose executable holds these bytes.
+    fn stored(bytes: &[u8], executable: StoredExecutable) -> Found {
+        let sha256 = Sha256Hex::of_bytes(bytes);
+        let mut baseline = sample_baseline();
+        baseline.set_up = SetUp::of(&server_spec(Path::new("/nowhere"))).expect("it copies nothing");
+        baseline.executable = Some(ExecutableRecord { sha256, size: bytes.len() as u64, kept: Kept::Whole });
+        Found::Stored(Box::new(StoredBaseline { baseline, executable, folder: "/nowhere".into() }))
+    }
+
+    /// A candidate whose executable holds `server`.
+    fn candidate(folder: &Path) -> ServerSpec {
+        let executable = folder.join("shop");
+        std::fs::write(&executable, "server").expect("written");
+        ServerSpec { executable, ..server_spec(Path::new("/nowhere")) }
+    }
+
+    #[test]
+    fn executable_that_is_not_whole_is_no_arm_and_says_how_to_get_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let candidate = candidate(folder.path());
+        let hash = |text: &str| Sha256Hex::of_bytes(text.as_bytes());
+        for (executable, word) in [
+            (StoredExecutable::Missing, "is missing"),
+            (StoredExecutable::NotStored, "saved without its executable"),
+            (StoredExecutable::Corrupt { expected: hash("a"), found: hash("b") }, "was damaged"),
+        ] {
+            let opponent = from_baseline(stored(b"server", executable), &candidate, &ComparisonOptions::default());
+            let Opponent::Absent(error) = opponent.expect("it is readable") else { panic!("an arm, though it {word}") };
+            assert!(error.what.contains(word) && error.what.contains("`main`"), "{}", error.what);
+            assert_eq!(error.help.as_deref(), Some("save it again: `cargo httpbench --save-baseline main`"));
+        }
+    }
+
+    #[test]
+    fn same_server_is_identical_unless_it_is_to_be_measured_or_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let candidate = candidate(folder.path());
+        let path = folder.path().join("stored");
+        let opponent = |bytes: &[u8], options: &ComparisonOptions| {
+            from_baseline(stored(bytes, StoredExecutable::Whole(path.clone())), &candidate, options).expect("readable")
+        };
+        let usual = ComparisonOptions::default();
+        assert!(
+            matches!(opponent(b"server", &usual), Opponent::Identical(with) if with.starts_with("baseline `main`"))
+        );
+        let forced = ComparisonOptions { identical: IdenticalServers::Measured, ..usual.clone() };
+        let saved = ComparisonOptions { save: Some("other".parse().expect("a name")), ..usual.clone() };
+        for (bytes, options) in [(&b"other"[..], &usual), (b"server", &forced), (b"server", &saved)] {
+            let Opponent::Arm(arm) = opponent(bytes, options) else { panic!("no arm") };
+            assert_eq!((&arm.spec.executable, &arm.spec.name), (&path, &candidate.name));
+        }
     }
 }

@@ -7,7 +7,7 @@ use httpbench_core::model::Nanos;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::measure::{Campaign, Stage};
-use crate::verdict::{Comparison, Family, Looks, SUPPORT, Unsupported, fewest_rounds, first_exceeded};
+use crate::verdict::{ALPHA, Comparison, Family, Looks, SUPPORT, Unsupported, fewest_rounds, first_exceeded};
 
 /// Fresh rounds for what the looks found. At least five are needed to show anything at 5 %; eight find again what is there.
 const CONFIRMATION_ROUNDS: u32 = 8;
@@ -15,9 +15,19 @@ const CONFIRMATION_ROUNDS: u32 = 8;
 /// A second look is worth its share of α only if it comes this many rounds after the first one.
 const ROUNDS_BETWEEN_LOOKS: u32 = 3;
 
+/// Cells that a scenario has at most where nobody wrote a tolerance for more.
+const CELLS_OF_A_SCENARIO: usize = 4;
+
+/// The rounds that the scenarios' loaded time is spread over: as many as asked for, and at least as many as can decide for so many
+/// scenarios. The plan itself is made after the pilot, when the cells are known; a round's length must be known before.
+#[must_use]
+pub fn rounds_that_decide(asked: u32, scenarios: usize, share: f64) -> u32 {
+    asked.max(fewest_rounds(scenarios * CELLS_OF_A_SCENARIO, 1, ALPHA * share))
+}
+
 /// Measures both arms until every cell is settled or the rounds are used up, and confirms what regressed.
 ///
-/// `rounds` is what the plan holds; where that cannot decide anything for so many cells, it grows to what can. `share` is this
+/// `rounds` is what the plan holds ([`rounds_that_decide`]); should that decide nothing for so many cells, it grows to what can. `share` is this
 /// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
 ///
 /// # Errors
@@ -82,12 +92,19 @@ fn rounded(duration: Nanos) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::ALPHA;
 
     #[test]
     fn sixteen_rounds_are_looked_at_twice() {
         assert_eq!(plan_looks(4, 16, ALPHA), [8, 16]);
         assert_eq!(plan_looks(20, 16, ALPHA), [10, 16]);
+    }
+
+    #[test]
+    fn loaded_time_is_spread_over_the_rounds_that_decide() {
+        assert_eq!(rounds_that_decide(16, 4, 1.0), 16);
+        assert_eq!(rounds_that_decide(1, 1, 1.0), 7, "4 cells");
+        assert_eq!(rounds_that_decide(1, 5, 0.5), 10, "20 cells with half of α");
+        assert_eq!(plan_looks(20, rounds_that_decide(1, 5, 0.5), ALPHA * 0.5), [10], "the plan does not outgrow it");
     }
 
     #[test]

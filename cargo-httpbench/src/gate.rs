@@ -51,7 +51,73 @@ pub fn of_comparison(comparison: &Comparison, one_sided: &OneSided, policy: &Com
 
 #[cfg(test)]
 mod tests {
+    use httpbench_core::model::{Metric, Ratio};
+
     use super::*;
+    use crate::baseline_arm::Removed;
+    use crate::verdict::{CellReport, Compared, Decision, Gated, Looks};
+
+    fn comparison(verdicts: &[Verdict]) -> Comparison {
+        let gated =
+            Gated { scenario: 0, compared: Compared::Metric(Metric::P99), tolerance: Ratio(0.1), stands_for: None };
+        let cell = |&verdict: &Verdict| CellReport {
+            gated,
+            baseline: None,
+            candidate: None,
+            rounds: 0,
+            fresh_rounds: 0,
+            decision: Decision { verdict, estimate: None, interval: None, p_worse: None, p_better: None },
+            verdict,
+            reason: None,
+            detectable: None,
+        };
+        Comparison { cells: verdicts.iter().map(cell).collect(), looks: Looks { planned: 1, this: 1 } }
+    }
+
+    fn found(verdicts: &[Verdict], policy: &ComparisonOptions) -> ExitCode {
+        decide(&of_comparison(&comparison(verdicts), &OneSided::default(), policy))
+    }
+
+    #[test]
+    fn regression_fails_unless_it_is_only_to_be_told() {
+        let verdicts = [Verdict::Unchanged, Verdict::Regressed];
+        assert_eq!(found(&verdicts, &ComparisonOptions::default()), ExitCode::Regression);
+        let tell = ComparisonOptions { on_regression: OnRegression::Tell, ..ComparisonOptions::default() };
+        assert_eq!(found(&verdicts, &tell), ExitCode::Success);
+    }
+
+    #[test]
+    fn inconclusive_passes_unless_the_policy_says_that_it_fails() {
+        let verdicts = [Verdict::Unchanged, Verdict::Inconclusive];
+        assert_eq!(found(&verdicts, &ComparisonOptions::default()), ExitCode::Success);
+        let fail = ComparisonOptions { on_inconclusive: OnInconclusive::Fail, ..ComparisonOptions::default() };
+        assert_eq!(found(&verdicts, &fail), ExitCode::NothingCompared);
+    }
+
+    #[test]
+    fn invalid_fails_and_a_regression_beside_it_outweighs_it() {
+        let policy = ComparisonOptions::default();
+        assert_eq!(found(&[Verdict::Invalid, Verdict::Improved], &policy), ExitCode::InvalidMeasurement);
+        assert_eq!(found(&[Verdict::Invalid, Verdict::Regressed], &policy), ExitCode::Regression);
+    }
+
+    #[test]
+    fn nothing_compared_and_removed_scenarios_fail_only_where_missing_ones_do() {
+        let removed = Removed { name: "list".to_owned(), looks_renamed_to: None };
+        let removed = OneSided { new: Vec::new(), removed: vec![removed] };
+        let new = OneSided { new: vec!["list".to_owned()], removed: Vec::new() };
+        for (on_missing, expected) in [
+            (OnMissing::Fail, ExitCode::NothingCompared),
+            (OnMissing::Warn, ExitCode::Success),
+            (OnMissing::Ignore, ExitCode::Success),
+        ] {
+            let policy = ComparisonOptions { on_missing, ..ComparisonOptions::default() };
+            assert_eq!(found(&[], &policy), expected, "{on_missing:?}");
+            let unchanged = comparison(&[Verdict::Unchanged]);
+            assert_eq!(decide(&of_comparison(&unchanged, &removed, &policy)), expected, "{on_missing:?}");
+            assert_eq!(decide(&of_comparison(&unchanged, &new, &policy)), ExitCode::Success, "{on_missing:?}");
+        }
+    }
 
     #[test]
     fn nothing_found_passes() {

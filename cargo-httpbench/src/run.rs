@@ -8,7 +8,7 @@ use crate::baseline;
 use crate::baseline_arm::{OneSided, Opponent, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
-use crate::compare::compare;
+use crate::compare::{compare, rounds_that_decide};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
@@ -169,14 +169,19 @@ fn absent(error: Error, invocation: &Invocation, shell: &mut Shell) -> Result<Op
     Ok(Opponent::Nobody)
 }
 
-/// Packages whose servers are the same, byte by byte, and that have no limit to be judged, need no measuring.
+/// Says which packages' servers are the same, byte by byte. Those that have no limit to be judged need no measuring.
 fn tell_identical(packages: &mut Vec<Prepared>, shell: &mut Shell) -> Result<()> {
     for prepared in &*packages {
-        if let (Opponent::Identical(with), true) = (&prepared.opponent, prepared.has_no_limit()) {
+        if let Opponent::Identical(with) = &prepared.opponent {
             let name = prepared.package.name.as_str();
+            let rest = if prepared.has_no_limit() {
+                "--force-aa measures them all the same"
+            } else {
+                "one is measured for the limits; --force-aa measures both"
+            };
             shell.answer(&format!(
                 "{name}: unchanged, identical to {with}: executable, arguments, environment and copied files are equal \
-                 (--force-aa measures them all the same)\n"
+                 ({rest})\n"
             ))?;
             shell.object("identical", &json::identical_object(name, with))?;
         }
@@ -200,7 +205,7 @@ fn measure_package(
     interrupt: &Interrupt,
 ) -> Measured {
     let one_sided = match &prepared.opponent {
-        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios),
+        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
         _ => OneSided::default(),
     };
     let settled = match &mut prepared.opponent {
@@ -221,7 +226,12 @@ fn measure_package(
         scenarios: std::mem::take(&mut prepared.scenarios),
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
-    let rounds = Rounds { count: prepared.server.layers.settings().rounds, seed };
+    let asked = prepared.server.layers.settings().rounds;
+    let count = match &with {
+        Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
+        None => asked,
+    };
+    let rounds = Rounds { count, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);

@@ -81,16 +81,30 @@ impl<'a> Httpbench<'a> {
 
     /// Calls the executable without the word `httpbench`, as nobody but a person does.
     #[must_use]
-    pub fn without_subcommand(mut self) -> Self {
-        let mut bare = Command::new(self.command.get_program());
-        bare.current_dir(self.project.root());
+    pub fn without_subcommand(self) -> Self {
+        let program = self.command.get_program().to_owned();
+        self.with_program(Command::new(program))
+    }
+
+    /// Calls cargo, which then looks for the command itself. Before any argument.
+    #[must_use]
+    pub fn through_cargo(self) -> Self {
+        let folder = workspace::executable().parent().expect("an executable lies in a folder").to_owned();
+        let before = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(std::iter::once(folder).chain(env::split_paths(&before))).expect("no colon in it");
+        self.with_program(Command::new(workspace::cargo())).env("PATH", path).arg("httpbench")
+    }
+
+    /// The same environment and folder for another program, without arguments.
+    fn with_program(mut self, mut program: Command) -> Self {
+        program.current_dir(self.project.root());
         for (name, value) in self.command.get_envs() {
             match value {
-                Some(value) => bare.env(name, value),
-                None => bare.env_remove(name),
+                Some(value) => program.env(name, value),
+                None => program.env_remove(name),
             };
         }
-        self.command = bare;
+        self.command = program;
         self
     }
 

@@ -116,6 +116,39 @@ impl Project {
             .expect("cargo can be run")
     }
 
+    /// Makes the project a git repository on branch `main`, with everything in its first commit.
+    ///
+    /// The lock file is brought up to date before, because revisions are built with `--locked`.
+    pub fn init_repository(&self) -> &Self {
+        let output = self.cargo(["metadata", "--offline", "--quiet", "--format-version", "1"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.commit("first");
+        self
+    }
+
+    /// Commits everything.
+    pub fn commit(&self, message: &str) -> &Self {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+        self
+    }
+
+    /// Runs git, untouched by the settings of whoever runs the tests, and gives its standard output.
+    #[track_caller]
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=Tester", "-c", "user.email=tester@localhost", "-c", "commit.gpgsign=false"])
+            .args(arguments)
+            .current_dir(&self.root)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .expect("git can be run");
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("git answers in text")
+    }
+
     /// Files that runs have left in the project's folder: neither copied from the fixture nor in a target directory.
     #[must_use]
     pub fn new_files(&self) -> Vec<PathBuf> {

@@ -47,16 +47,22 @@ impl Selection {
     /// Whether a scenario is selected.
     #[must_use]
     pub fn takes(&self, scenario: &ScenarioListing) -> bool {
-        let matches = |filter: &String| match self.matching {
-            Matching::Substring => scenario.name.contains(filter.as_str()),
-            Matching::Exact => scenario.name == *filter,
-        };
         let ignored = match self.ignored {
             Ignored::LeftOut => !scenario.options.ignore,
             Ignored::Only => scenario.options.ignore,
             Ignored::Included => true,
         };
-        ignored && (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.skip.iter().any(matches)
+        ignored && self.takes_name(&scenario.name)
+    }
+
+    /// Whether filters and skips select a scenario of this name.
+    #[must_use]
+    pub fn takes_name(&self, name: &str) -> bool {
+        let matches = |filter: &String| match self.matching {
+            Matching::Substring => name.contains(filter.as_str()),
+            Matching::Exact => name == *filter,
+        };
+        (self.filters.is_empty() || self.filters.iter().any(matches)) && !self.skip.iter().any(matches)
     }
 
     /// The error for a selection that takes none of `scenarios`.

@@ -7,7 +7,7 @@ use httpbench_core::model::{
     ScenarioListing, SliceRecording,
 };
 
-use super::{Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, SliceScheme};
+use super::{BASELINE, CANDIDATE, Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, SliceScheme};
 use crate::config::LoadSettings;
 use crate::server::Memory;
 
@@ -57,6 +57,24 @@ pub(crate) fn failing_round(started: u64, failed: u64) -> MeasuredRound {
     counts.started = started;
     counts.check_failures = failed;
     counts.check_example = Some("status 404".to_owned());
+    round
+}
+
+/// A round of two arms, each of which did what it did in a round of its own.
+pub(crate) fn beside(candidate: MeasuredRound, mut baseline: MeasuredRound) -> MeasuredRound {
+    let mut round = candidate;
+    for slice in &mut round.recording.slices {
+        slice.cpu.push(Some(Nanos::ZERO));
+    }
+    for slice in &mut baseline.recording.slices {
+        slice.arm = BASELINE;
+        slice.cpu.insert(CANDIDATE, Some(Nanos::ZERO));
+    }
+    round.recording.arms.append(&mut baseline.recording.arms);
+    round.recording.slices.append(&mut baseline.recording.slices);
+    round.recording.engine.cpu += baseline.recording.engine.cpu;
+    round.recording.engine.wall += baseline.recording.engine.wall;
+    round.memory.append(&mut baseline.memory);
     round
 }
 

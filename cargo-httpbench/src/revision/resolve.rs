@@ -20,7 +20,7 @@ pub struct Revision {
     pub commit: String,
     /// The whole object name of HEAD, on which the candidate stands.
     pub head: String,
-    /// Whether `commit` was found as REV's merge base with HEAD.
+    /// Whether `commit` is REV's merge base with HEAD, and not REV itself.
     pub is_merge_base: bool,
     /// What the candidate is beside HEAD.
     pub working_tree: WorkingTree,
@@ -53,7 +53,7 @@ pub fn resolve(folder: &Path, against: &Against, git: &Git) -> Result<Revision> 
     let asked = &against.rev;
     let exact = commit_of(&toplevel, asked, git)?.map_or_else(|| Err(unknown(&toplevel, asked, git)?), Ok)?;
     let commit = match against.commit {
-        WhichCommit::Exact => exact,
+        WhichCommit::Exact => exact.clone(),
         WhichCommit::MergeBase => merge_base(&toplevel, asked, &exact, &head, git)?,
     };
     let status =
@@ -63,9 +63,9 @@ pub fn resolve(folder: &Path, against: &Against, git: &Git) -> Result<Revision> 
     }
     Ok(Revision {
         asked: asked.clone(),
+        is_merge_base: commit != exact,
         commit,
         head,
-        is_merge_base: against.commit == WhichCommit::MergeBase,
         working_tree: if status.stdout.is_empty() { WorkingTree::Clean } else { WorkingTree::Uncommitted },
         toplevel,
     })

@@ -238,3 +238,169 @@ fn rounds_needed(evidence: &Evidence, decision: &Decision, alpha: f64) -> usize 
     let needed = (detectable_shift(spread, 1, alpha) / margin.max(1e-9)).powi(2).ceil();
     needed.clamp(fewest.max(evidence.differences.len() as f64 + 1.0), MOST) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use httpbench_core::model::Nanos;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::exit_code::ExitCode;
+    use crate::measure::Disturbance;
+    use crate::measure::sample::{beside, failing_round, package, round, scenario};
+
+    const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
+    const P99: Compared = Compared::Metric(Metric::P99);
+    const THROUGHPUT: Compared = Compared::Metric(Metric::Throughput);
+
+    /// Rounds in which the baseline completed about a thousand exchanges in 1 ms each, and the candidate so many per mille of
+    /// that, each the longer.
+    fn rounds(per_mille: u64, count: u64) -> Vec<MeasuredRound> {
+        let arm = |good: u64| round(good, Nanos(1_000_000_000 / good));
+        // No two rounds are quite alike.
+        (0..count).map(|index| beside(arm(per_mille + index % 3), arm(1_000 + index % 2))).collect()
+    }
+
+    /// Rounds in which so many of each arm's exchanges failed.
+    fn failing(candidate: u64, baseline: u64) -> Vec<MeasuredRound> {
+        (0..8).map(|_| beside(failing_round(1_000, candidate), failing_round(1_000, baseline))).collect()
+    }
+
+    fn compared(scenario: MeasuredScenario) -> Comparison {
+        compared_after(scenario, |_| ())
+    }
+
+    /// With something that happens once the family is fixed.
+    fn compared_after(scenario: MeasuredScenario, then: impl FnOnce(&mut MeasuredScenario)) -> Comparison {
+        let mut package = package(vec![scenario]);
+        let family = Family::fix(&package, 1.0, &[]).expect("every quantile is supported");
+        then(&mut package.scenarios[0]);
+        Comparison::look(&package, &family, ONE_LOOK)
+    }
+
+    fn cell(comparison: &Comparison, compared: Compared) -> &CellReport {
+        comparison.cells.iter().find(|cell| cell.gated.compared == compared).expect("it is gated")
+    }
+
+    fn said(comparison: &Comparison) -> Vec<(Verdict, Option<Reason>)> {
+        comparison.cells.iter().map(|cell| (cell.verdict, cell.reason)).collect()
+    }
+
+    #[test]
+    fn slower_candidate_is_regressed_in_what_became_slower_and_in_nothing_else() {
+        let comparison = compared(scenario("list", &[], rounds(500, 8)));
+        for compared in [THROUGHPUT, Compared::Stalls, P99] {
+            assert_eq!(cell(&comparison, compared).verdict, Verdict::Regressed, "{compared}");
+        }
+        let throughput = cell(&comparison, THROUGHPUT);
+        assert_eq!((throughput.baseline, throughput.candidate), (Some(1_000.5), Some(501.0)));
+        assert_eq!((throughput.rounds, throughput.fresh_rounds), (8, 0));
+        let change = throughput.decision.estimate.expect("eight rounds").change(THROUGHPUT);
+        assert!((change - -0.5).abs() < 0.01, "{change}");
+        assert_eq!(cell(&comparison, Compared::Metric(Metric::CpuPerRequest)).verdict, Verdict::Unchanged);
+        assert_eq!(comparison.regressed_scenarios(), [0], "each once");
+        assert!(comparison.is_settled());
+    }
+
+    #[test]
+    fn exchanged_arms_turn_regressed_into_improved() {
+        let comparison = compared(scenario("list", &[], rounds(2_000, 8)));
+        assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Improved);
+        assert_eq!(cell(&comparison, P99).verdict, Verdict::Improved);
+    }
+
+    #[test]
+    fn fresh_rounds_confirm_a_regression_or_take_it_back() {
+        let mut confirmed = scenario("list", &[], rounds(500, 8));
+        confirmed.confirmation = rounds(500, 8);
+        let confirmed = compared(confirmed);
+        assert_eq!(cell(&confirmed, THROUGHPUT).verdict, Verdict::Regressed);
+        assert_eq!(cell(&confirmed, THROUGHPUT).fresh_rounds, 8);
+
+        let mut refuted = scenario("list", &[], rounds(500, 8));
+        refuted.confirmation = rounds(1_000, 8);
+        let refuted = compared(refuted);
+        let cell = cell(&refuted, THROUGHPUT);
+        assert_eq!((cell.verdict, cell.reason), (Verdict::Inconclusive, Some(Reason::NotConfirmed)));
+        assert!(refuted.is_settled(), "more first rounds would not change it");
+        assert!(refuted.regressed_scenarios().is_empty());
+    }
+
+    #[test]
+    fn too_few_rounds_are_unsteady_and_say_how_many_would_do() {
+        let comparison = compared(scenario("list", &[], rounds(500, 3)));
+        let Some(Reason::Unsteady { rounds_needed }) = cell(&comparison, THROUGHPUT).reason else {
+            panic!("{comparison:?}")
+        };
+        // Four cells need ⌈log2(4 / 0.05)⌉ rounds, however large the change.
+        assert_eq!(rounds_needed, 7);
+        assert!(!comparison.is_settled());
+    }
+
+    #[test]
+    fn sure_change_within_the_tolerance_is_noted() {
+        let comparison = compared(scenario("list", &[], rounds(985, 8)));
+        let cell = cell(&comparison, THROUGHPUT);
+        assert_eq!((cell.verdict, cell.reason), (Verdict::Unchanged, Some(Reason::WithinTolerance)));
+    }
+
+    #[test]
+    fn failures_are_judged_by_the_arm_that_has_them() {
+        for (candidate, baseline, verdict, reason) in [
+            (0, 10, Verdict::Inconclusive, Reason::BaselineFails),
+            (10, 0, Verdict::Inconclusive, Reason::CandidateFails),
+            (10, 10, Verdict::Invalid, Reason::BothFail),
+        ] {
+            let comparison = compared(scenario("list", &[], failing(candidate, baseline)));
+            assert_eq!(said(&comparison), [(verdict, Some(reason)); 4], "{candidate} and {baseline} failures");
+            assert!(comparison.is_settled(), "more rounds do not mend a server");
+        }
+    }
+
+    #[test]
+    fn failures_within_their_limit_do_not_stand_in_the_way() {
+        let comparison = compared(scenario("list", &[(Metric::Errors, 0.02)], failing(10, 10)));
+        assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Unchanged);
+    }
+
+    #[test]
+    fn arms_without_any_good_exchange_have_no_values() {
+        let comparison = compared(scenario("list", &[(Metric::Errors, 1.0)], failing(1_000, 1_000)));
+        assert_eq!(said(&comparison), [(Verdict::Invalid, Some(Reason::NoValues)); 4]);
+        assert_eq!(cell(&comparison, THROUGHPUT).decision.estimate, None);
+    }
+
+    #[test]
+    fn busy_engine_makes_throughput_invalid_and_leaves_the_rest() {
+        let mut rounds = rounds(500, 8);
+        for round in &mut rounds {
+            round.recording.engine.cpu = round.recording.engine.wall;
+        }
+        let comparison = compared(scenario("list", &[], rounds));
+        for compared in [THROUGHPUT, Compared::Stalls] {
+            let cell = cell(&comparison, compared);
+            assert_eq!((cell.verdict, cell.reason), (Verdict::Invalid, Some(Reason::Saturated)), "{compared}");
+        }
+        assert_eq!(cell(&comparison, P99).verdict, Verdict::Regressed);
+    }
+
+    #[test]
+    fn more_than_a_quarter_of_disturbed_rounds_conclude_nothing() {
+        let disturbed = |discarded: usize| {
+            let mut scenario = scenario("list", &[], rounds(500, 8));
+            scenario.discarded = vec![Disturbance::Foreign(0.4); discarded];
+            compared(scenario)
+        };
+        assert_eq!(cell(&disturbed(2), THROUGHPUT).verdict, Verdict::Regressed, "2 of 10");
+        let discarded = Some(Reason::Disturbed { discarded: 3 });
+        assert_eq!(said(&disturbed(3)), [(Verdict::Inconclusive, discarded); 4], "3 of 11");
+    }
+
+    #[test]
+    fn scenario_that_broke_off_is_invalid_whatever_its_rounds_say() {
+        let comparison = compared_after(scenario("list", &[], rounds(500, 8)), |scenario| {
+            scenario.failure = Some(Error::new(ExitCode::ServerFailed, "it died"));
+        });
+        assert_eq!(said(&comparison), [(Verdict::Invalid, Some(Reason::NotMeasured)); 4]);
+    }
+}

@@ -29,6 +29,7 @@ pub struct Gated {
     #[serde(skip)]
     pub scenario: usize,
     /// What is compared.
+    #[serde(rename = "metric")]
     pub compared: Compared,
     /// The relative change that is accepted.
     pub tolerance: Ratio,

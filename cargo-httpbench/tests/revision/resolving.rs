@@ -21,6 +21,8 @@ fn branch_behind_main_is_compared_with_where_it_left() {
     assert_eq!((merge_base.commit, merge_base.head.as_str(), merge_base.is_merge_base), (base, head.as_str(), true));
     let exact = repository.resolve("main", WhichCommit::Exact).expect("resolved");
     assert_eq!((exact.commit, exact.is_merge_base, exact.asked.as_str()), (main, false, "main"));
+    let itself = repository.resolve("main~1", WhichCommit::MergeBase).expect("resolved");
+    assert!(!itself.is_merge_base, "HEAD stands on it: there is nothing to tell");
     assert_eq!(exact.working_tree, WorkingTree::Clean);
     assert_eq!(exact.toplevel, repository.root);
 
