@@ -13,9 +13,9 @@ use crate::cli::{ComparisonOptions, IdenticalServers};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
-use crate::measure::Selected;
+use crate::measure::{Arms, Selected};
 use crate::prepare::Listed;
-use crate::process::redirect_available;
+use crate::process::{Available, redirect_available};
 use crate::revision::Checkout;
 use crate::server::{Note, PortPolicy, Server, ServerSpec};
 
@@ -154,19 +154,20 @@ impl BaselineArm {
     }
 }
 
-/// Lets both arms run at once even if one of them insists on a port: each is started alone, and if either does not listen where
-/// it was asked to, the fixed ports of both are redirected, so that both pay the same for it.
+/// Finds out how both arms can run, and prepares them for it: each is started alone, and if either does not listen where it was
+/// asked to, the fixed ports of both are redirected, so that both pay the same for it. Where the system refuses that, arms with
+/// the same fixed port run one at a time.
 ///
 /// # Errors
 ///
-/// When an arm does not get ready, a signal comes, or ports cannot be redirected here (105).
+/// When an arm does not get ready, or a signal comes.
 pub fn settle_ports(
     candidate: &mut ServerSpec,
     arm: &mut BaselineArm,
     checkout: Option<&Checkout>,
     interrupt: &Interrupt,
-) -> Result<Vec<Note>> {
-    let mut notes = Vec::new();
+) -> Result<Arms> {
+    let mut fixed = Vec::new();
     for spec in [&*candidate, &arm.spec] {
         let server = Server::start(spec, interrupt).map_err(|error| match checkout {
             Some(checkout) if std::ptr::eq(spec, &raw const arm.spec) => {
@@ -174,20 +175,31 @@ pub fn settle_ports(
             }
             _ => error,
         })?;
-        notes.extend(server.notes().iter().filter(|note| matches!(note, Note::IgnoredPort { .. })).cloned());
+        fixed.extend(server.notes().iter().find_map(|note| match note {
+            Note::IgnoredPort { bound, .. } => Some(*bound),
+            _ => None,
+        }));
         server.stop()?;
     }
-    if notes.is_empty() {
-        return Ok(notes);
+    let arms = arrange(&fixed, || redirect_available(interrupt))?;
+    if let Arms::Together { ports } = arms {
+        candidate.ports = ports;
+        arm.spec.ports = ports;
     }
-    redirect_available().map_err(|why| {
-        Error::new(ExitCode::ServerFailed, "two servers that insist on the same port cannot run side by side here")
-            .details("why the port cannot be redirected", [why])
-            .help("let the server read its port from `PORT`, or pass `{port}` in `server.args`")
-    })?;
-    candidate.ports = PortPolicy::Redirect;
-    arm.spec.ports = PortPolicy::Redirect;
-    Ok(notes)
+    Ok(arms)
+}
+
+/// How two arms run of which these are the ports that they listened on without being asked to.
+fn arrange(fixed: &[u16], available: impl FnOnce() -> Result<Available>) -> Result<Arms> {
+    if fixed.is_empty() {
+        return Ok(Arms::default());
+    }
+    Ok(match (available()?, fixed) {
+        (Ok(()), _) => Arms::Together { ports: PortPolicy::Redirect },
+        (Err(why), [one, other]) if one == other => Arms::OneAtATime { why },
+        // One obeys, or each has a port of its own: neither is in the other's way.
+        (Err(_), _) => Arms::default(),
+    })
 }
 
 /// An old server that does not start often misses a file that git ignores: those that are here and not there are named.
@@ -333,5 +345,42 @@ mod tests {
             let Opponent::Arm(arm) = opponent(bytes, options) else { panic!("no arm") };
             assert_eq!((&arm.spec.executable, &arm.spec.name), (&path, &candidate.name));
         }
+    }
+
+    const REDIRECTED: Arms = Arms::Together { ports: PortPolicy::Redirect };
+
+    fn refused() -> Result<Available> {
+        Ok(Err("a sandbox forbids it".to_owned()))
+    }
+
+    #[test]
+    fn arms_that_obey_run_together_and_nothing_is_tried() {
+        assert_eq!(arrange(&[], || panic!("tried")).expect("settled"), Arms::default());
+    }
+
+    #[test]
+    fn fixed_ports_of_both_are_redirected_even_if_only_one_has_one() {
+        for fixed in [&[3000][..], &[3000, 3000], &[3000, 8080]] {
+            assert_eq!(arrange(fixed, || Ok(Ok(()))).expect("settled"), REDIRECTED, "{fixed:?}");
+        }
+    }
+
+    #[test]
+    fn arms_with_the_same_fixed_port_run_one_at_a_time_where_redirection_is_refused() {
+        let arms = arrange(&[3000, 3000], refused).expect("settled");
+        assert_eq!(arms, Arms::OneAtATime { why: "a sandbox forbids it".to_owned() });
+    }
+
+    #[test]
+    fn arms_that_are_not_in_each_others_way_run_together_where_redirection_is_refused() {
+        for fixed in [&[3000][..], &[3000, 8080]] {
+            assert_eq!(arrange(fixed, refused).expect("settled"), Arms::default(), "{fixed:?}");
+        }
+    }
+
+    #[test]
+    fn signal_during_the_trial_ends_the_run() {
+        let interrupted = || Err(Error::new(ExitCode::Signal(2), "interrupted by SIGINT"));
+        assert_eq!(arrange(&[3000, 3000], interrupted).expect_err("interrupted").exit, ExitCode::Signal(2));
     }
 }

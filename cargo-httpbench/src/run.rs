@@ -14,7 +14,7 @@ use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
 use crate::looking;
-use crate::measure::{Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
+use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
@@ -210,7 +210,11 @@ fn measure_package(
     };
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
-        _ => Ok(Vec::new()),
+        _ => Ok(Arms::default()),
+    };
+    let (arms_run, settled) = match settled {
+        Ok(arms) => (arms, Ok(())),
+        Err(error) => (Arms::default(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
     let mut with = None;
@@ -221,6 +225,7 @@ fn measure_package(
     let subject = Subject {
         package: prepared.package.name.as_str(),
         arms,
+        arms_run,
         cores: &prepared.server.cores,
         benches: &mut prepared.benches.binaries,
         scenarios: std::mem::take(&mut prepared.scenarios),
@@ -235,7 +240,7 @@ fn measure_package(
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = settled.and_then(|_| match &with {
+    let outcome = settled.and_then(|()| match &with {
         Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });

@@ -16,6 +16,8 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::outcome::Outcome;
+#[cfg(target_os = "linux")]
+use crate::platform::forbid_filters;
 use crate::platform::heed_interrupts;
 use crate::processes::{RUN_VARIABLE, kill_all_of, processes_of};
 use crate::project::Project;
@@ -139,6 +141,14 @@ impl<'a> Httpbench<'a> {
     #[must_use]
     pub fn env_remove(mut self, name: &str) -> Self {
         self.command.env_remove(name);
+        self
+    }
+
+    /// Runs it where no program can set filters on system calls, as in some sandboxes: no port can be redirected there.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn without_filters(mut self) -> Self {
+        forbid_filters(&mut self.command);
         self
     }
 

@@ -2,17 +2,20 @@
 //!
 //! The story decides how many rounds there are and what for; a campaign runs them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use httpbench_core::model::{Load, Nanos, Recording, RoundPlan, SlicePlan};
 
-use super::disturbance::Witness;
+use super::disturbance::{Disturbance, Witness};
+use super::one_at_a_time::{merge, slices_of};
 use super::servers::{Servers, StartOrder};
-use super::subject::{Rounds, Selected, Subject};
+use super::subject::{Arms, CANDIDATE, Rounds, Selected, Subject};
 use super::{MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, Progress, Schedule, SliceScheme};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
+use crate::server::ServerSpec;
 use crate::warning::Warning;
 
 /// Loaded time of each arm in the pilot, which finds out how long an exchange takes.
@@ -30,6 +33,8 @@ pub struct Campaign<'run> {
     watcher: &'run mut dyn FnMut(Progress<'_>) -> Result<()>,
     random: fastrand::Rng,
     started: u64,
+    /// Arms whose notes have been told.
+    noted: BTreeSet<usize>,
     schedule: Schedule,
     measured: MeasuredPackage,
 }
@@ -41,6 +46,38 @@ pub enum Stage {
     First,
     /// To confirm it, on fresh data.
     Fresh,
+}
+
+/// What a scenario's round runs on.
+#[derive(Clone, Copy)]
+enum Ground<'servers> {
+    /// All arms, which run already.
+    Running(&'servers Servers),
+    /// Every arm is started for it and stopped after it, one at a time.
+    OneAtATime,
+}
+
+/// What came of a plan.
+struct Loaded {
+    round: MeasuredRound,
+    disturbance: Option<Disturbance>,
+}
+
+/// What an error ends.
+enum Failed {
+    /// This scenario's measurement.
+    Scenario(Error),
+    /// The run: that is no scenario's fault.
+    Run(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        match error.exit {
+            ExitCode::Signal(_) => Self::Run(error),
+            _ => Self::Scenario(error),
+        }
+    }
 }
 
 impl<'run> Campaign<'run> {
@@ -57,12 +94,14 @@ impl<'run> Campaign<'run> {
             package: subject.package.to_owned(),
             server: subject.arms.first().map(|arm| arm.name.clone()).unwrap_or_default(),
             cores: subject.cores.clone(),
+            arms_run: subject.arms_run.clone(),
             rounds: rounds.count,
             scenarios,
             startups: Vec::new(),
         };
         let random = fastrand::Rng::with_seed(rounds.seed);
-        Self { subject, rounds, interrupt, watcher, random, started: 0, schedule: Schedule::default(), measured }
+        let (noted, schedule) = (BTreeSet::new(), Schedule::default());
+        Self { subject, rounds, interrupt, watcher, random, started: 0, noted, schedule, measured }
     }
 
     /// What was measured so far.
@@ -85,8 +124,12 @@ impl<'run> Campaign<'run> {
     ///
     /// When a signal came, or a server did not get ready: that is no scenario's fault.
     pub fn pilot(&mut self) -> Result<()> {
+        if let Arms::OneAtATime { why } = &self.subject.arms_run {
+            let warning = Warning::ArmsOneAtATime { package: self.measured.package.clone(), why: why.clone() };
+            (self.watcher)(Progress::Warning(warning))?;
+        }
         let all: Vec<usize> = (0..self.measured.scenarios.len()).collect();
-        self.each(&all, |campaign, index, servers| campaign.pilot_one(index, servers))
+        self.each(&all, |campaign, index, ground| campaign.pilot_one(index, ground))
     }
 
     /// Runs rounds of some scenarios, by their index in [`MeasuredPackage::scenarios`].
@@ -100,8 +143,8 @@ impl<'run> Campaign<'run> {
             scenarios.iter().map(|&index| self.rounds.step_time(&self.measured.scenarios[index].load, arms)).sum();
         self.schedule.extend(u64::from(rounds) * scenarios.len() as u64, time * u64::from(rounds));
         for _ in 0..rounds {
-            self.each(scenarios, |campaign, index, servers| {
-                let round = campaign.undisturbed_round(index, servers)?;
+            self.each(scenarios, |campaign, index, ground| {
+                let round = campaign.undisturbed_round(index, ground)?;
                 let scenario = &mut campaign.measured.scenarios[index];
                 match stage {
                     Stage::First => scenario.rounds.push(round),
@@ -130,20 +173,31 @@ impl<'run> Campaign<'run> {
     }
 
     /// Every named scenario that has not failed, once: those that only read on one set of servers, each that writes on its own.
+    /// Arms that run one at a time are started anew for each.
     fn each(
         &mut self,
         scenarios: &[usize],
-        mut turn: impl FnMut(&mut Self, usize, &mut Servers) -> Result<()>,
+        mut turn: impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
     ) -> Result<()> {
         let (writing, reading): (Vec<usize>, Vec<usize>) =
             scenarios.iter().copied().filter(|&index| self.measured.scenarios[index].failure.is_none()).partition(
                 |&index| self.measured.scenarios[index].listing.request.as_ref().is_ok_and(|it| it.writes()),
             );
+        if matches!(self.subject.arms_run, Arms::OneAtATime { .. }) {
+            for scenarios in [reading, writing] {
+                for index in self.shuffled(scenarios) {
+                    let outcome = self.step(index, Ground::OneAtATime, &mut turn)?;
+                    self.settle(index, outcome)?;
+                }
+            }
+            return Ok(());
+        }
+        let all: Vec<usize> = (0..self.subject.arms.len()).collect();
         let mut shared: Option<Servers> = None;
         for index in self.shuffled(reading) {
             let servers = match shared.take() {
                 Some(servers) => servers,
-                None => self.start_servers()?,
+                None => self.start_servers(&all)?,
             };
             shared = self.turn(index, servers, &mut turn)?;
         }
@@ -151,7 +205,7 @@ impl<'run> Campaign<'run> {
             self.stop(servers)?;
         }
         for index in self.shuffled(writing) {
-            let servers = self.start_servers()?;
+            let servers = self.start_servers(&all)?;
             if let Some(servers) = self.turn(index, servers, &mut turn)? {
                 self.stop(servers)?;
             }
@@ -164,29 +218,22 @@ impl<'run> Campaign<'run> {
         order
     }
 
-    /// One scenario's turn. Gives the servers back if they can serve the next scenario.
+    /// One scenario's turn on servers that run. Gives them back if they can serve the next scenario.
     fn turn(
         &mut self,
         index: usize,
-        mut servers: Servers,
-        turn: &mut impl FnMut(&mut Self, usize, &mut Servers) -> Result<()>,
+        servers: Servers,
+        turn: &mut impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
     ) -> Result<Option<Servers>> {
-        let (done, total) = self.schedule.steps();
-        let left = self.schedule.left();
-        (self.watcher)(Progress::Step { scenario: self.measured.scenarios[index].name(), done, total, left })?;
-        let outcome = turn(self, index, &mut servers);
-        self.schedule.advance(self.rounds.step_time(&self.measured.scenarios[index].load, self.subject.arms.len()));
+        let outcome = self.step(index, Ground::Running(&servers), turn)?;
         // A server that died while the last answers were on their way has spoilt the round all the same.
         let died = servers.died();
         let alive = died.is_none();
-        match outcome.and_then(|()| died.map_or(Ok(()), Err)) {
-            Ok(()) => {}
-            Err(error) if matches!(error.exit, ExitCode::Signal(_)) => {
-                // The signal is what ended the run, whatever the servers' end brings.
-                let _ = self.stop(servers);
-                return Err(error);
-            }
-            Err(error) => self.measured.scenarios[index].failure = Some(error),
+        let outcome = outcome.and_then(|()| died.map_or(Ok(()), |error| Err(error.into())));
+        if let Err(error) = self.settle(index, outcome) {
+            // What ended the run counts, whatever the servers' end brings.
+            let _ = self.stop(servers);
+            return Err(error);
         }
         if alive {
             return Ok(Some(servers));
@@ -195,13 +242,36 @@ impl<'run> Campaign<'run> {
         Ok(None)
     }
 
+    /// Says that a scenario's turn begins, takes it, and advances the schedule.
+    fn step(
+        &mut self,
+        index: usize,
+        ground: Ground<'_>,
+        turn: &mut impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
+    ) -> Result<Result<(), Failed>> {
+        let (done, total) = self.schedule.steps();
+        let left = self.schedule.left();
+        (self.watcher)(Progress::Step { scenario: self.measured.scenarios[index].name(), done, total, left })?;
+        let outcome = turn(self, index, ground);
+        self.schedule.advance(self.rounds.step_time(&self.measured.scenarios[index].load, self.subject.arms.len()));
+        Ok(outcome)
+    }
+
+    /// Keeps why a scenario failed with it, and gives back what ends the run.
+    fn settle(&mut self, index: usize, outcome: Result<(), Failed>) -> Result<()> {
+        match outcome {
+            Ok(()) => {}
+            Err(Failed::Scenario(error)) => self.measured.scenarios[index].failure = Some(error),
+            Err(Failed::Run(error)) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// Repeats a round that was disturbed from outside, as long as the scenario may repeat rounds; then it stands as it is.
-    fn undisturbed_round(&mut self, index: usize, servers: &mut Servers) -> Result<MeasuredRound> {
+    fn undisturbed_round(&mut self, index: usize, ground: Ground<'_>) -> Result<MeasuredRound, Failed> {
         loop {
-            let before = self.witness(index, servers);
-            let round = self.scenario_round(index, servers)?;
-            let after = self.witness(index, servers);
-            let Some(disturbance) = before.disturbance(&after) else { return Ok(round) };
+            let Loaded { round, disturbance } = self.scenario_round(index, ground)?;
+            let Some(disturbance) = disturbance else { return Ok(round) };
             let scenario = &mut self.measured.scenarios[index];
             if scenario.discarded.len() > self.rounds.count as usize / REPEATED {
                 return Ok(round);
@@ -218,23 +288,82 @@ impl<'run> Campaign<'run> {
         Witness::now(self.interrupt.suspensions(), &self.measured.cores, ours)
     }
 
-    fn scenario_round(&mut self, index: usize, servers: &mut Servers) -> Result<MeasuredRound> {
+    fn scenario_round(&mut self, index: usize, ground: Ground<'_>) -> Result<Loaded, Failed> {
         let scenario = &self.measured.scenarios[index];
         let warm_up = scenario.load.warm_up;
         let scheme = scenario
             .scheme()
             .ok_or_else(|| Error::new(ExitCode::Unexpected, format!("`{}` had no pilot", scenario.name())))?;
         let slices = scheme.slices(self.subject.arms.len(), &mut self.random);
-        servers.reset_peak_memory();
-        let recording = self.run_engine(index, servers, warm_up, slices)?;
-        Ok(MeasuredRound { recording, memory: servers.memory() })
+        self.execute(index, ground, warm_up, slices)
     }
 
-    fn pilot_one(&mut self, index: usize, servers: &mut Servers) -> Result<()> {
+    /// Takes every arm through its warm-up and its slices.
+    fn execute(
+        &mut self,
+        index: usize,
+        ground: Ground<'_>,
+        warm_up: Nanos,
+        slices: Vec<SlicePlan>,
+    ) -> Result<Loaded, Failed> {
+        let servers = match ground {
+            Ground::Running(servers) => servers,
+            Ground::OneAtATime => return self.execute_one_at_a_time(index, warm_up, &slices),
+        };
+        Ok(self.load(index, servers, warm_up, slices)?)
+    }
+
+    /// Arm after arm, in an order that is drawn anew. What disturbs one of them disturbs the round, whichever it is.
+    fn execute_one_at_a_time(&mut self, index: usize, warm_up: Nanos, slices: &[SlicePlan]) -> Result<Loaded, Failed> {
+        let order = self.shuffled((0..self.subject.arms.len()).collect());
+        let mut alone = Vec::new();
+        let mut disturbance = None;
+        for arm in order {
+            let loaded = self.load_alone(index, arm, warm_up, slices_of(arm, slices))?;
+            disturbance = disturbance.or(loaded.disturbance);
+            alone.push((arm, loaded.round));
+        }
+        alone.sort_by_key(|&(arm, _)| arm);
+        let round = merge(slices, alone.into_iter().map(|(_, round)| round).collect());
+        let round =
+            round.ok_or_else(|| Error::new(ExitCode::Unexpected, "the arms' recordings are not of the same plan"))?;
+        Ok(Loaded { round, disturbance })
+    }
+
+    /// One arm, on a server and a state folder of its own.
+    fn load_alone(
+        &mut self,
+        index: usize,
+        arm: usize,
+        warm_up: Nanos,
+        slices: Vec<SlicePlan>,
+    ) -> Result<Loaded, Failed> {
+        let servers = self.start_servers(&[arm]).map_err(Failed::Run)?;
+        let outcome = self.load(index, &servers, warm_up, slices);
+        // A server that died while the last answers were on their way has spoilt the round all the same.
+        let outcome = outcome.and_then(|loaded| servers.died().map_or(Ok(loaded), Err)).map_err(Failed::from);
+        match (outcome, self.stop(servers)) {
+            // What ended the run counts, whatever the server's end brings.
+            (Err(Failed::Run(error)), _) | (_, Err(error)) => Err(Failed::Run(error)),
+            (outcome, Ok(())) => outcome,
+        }
+    }
+
+    /// Takes servers that run through their warm-up and their slices, and looks at the machine before and after.
+    fn load(&mut self, index: usize, servers: &Servers, warm_up: Nanos, slices: Vec<SlicePlan>) -> Result<Loaded> {
+        let before = self.witness(index, servers);
+        servers.reset_peak_memory();
+        let recording = self.run_engine(index, servers, warm_up, slices)?;
+        let round = MeasuredRound { recording, memory: servers.memory() };
+        let after = self.witness(index, servers);
+        Ok(Loaded { round, disturbance: before.disturbance(&after) })
+    }
+
+    fn pilot_one(&mut self, index: usize, ground: Ground<'_>) -> Result<(), Failed> {
         let load = self.measured.scenarios[index].load.clone();
         let arms = self.subject.arms.len();
         let slices = (0..arms).map(|arm| SlicePlan { arm, length: PILOT, lead_in: Nanos::ZERO }).collect();
-        let recording = self.run_engine(index, servers, load.warm_up, slices)?;
+        let recording = self.execute(index, ground, load.warm_up, slices)?.round.recording;
         let p50 = recording.arms.iter().filter_map(|arm| arm.service.quantile(0.5)).max();
         let scheme = SliceScheme::new(&load, self.rounds.count, p50);
         let slowest = recording.slices.iter().map(|slice| slice.good).min().unwrap_or(0);
@@ -283,12 +412,14 @@ impl<'run> Campaign<'run> {
         accept(&plan, recording)
     }
 
-    fn start_servers(&mut self) -> Result<Servers> {
+    /// Starts these arms.
+    fn start_servers(&mut self, arms: &[usize]) -> Result<Servers> {
         let order = if self.started.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
         self.started += 1;
-        let servers = Servers::start(&self.subject.arms, order, self.interrupt)?;
-        for server in servers.iter() {
-            if self.started == 1 {
+        let specs: Vec<&ServerSpec> = arms.iter().map(|&arm| self.subject.arms[arm]).collect();
+        let servers = Servers::start(&specs, order, self.interrupt)?;
+        for (&arm, server) in arms.iter().zip(servers.iter()) {
+            if self.noted.insert(arm) {
                 for note in server.notes() {
                     (self.watcher)(Progress::Note(format!("`{}` {note}", server.name())))?;
                 }
@@ -299,8 +430,10 @@ impl<'run> Campaign<'run> {
                 server.address(),
                 server.startup().as_millis()
             )))?;
+            if arm == CANDIDATE {
+                self.measured.startups.push(server.startup());
+            }
         }
-        self.measured.startups.extend(servers.iter().next().map(crate::server::Server::startup));
         Ok(servers)
     }
 

@@ -9,7 +9,7 @@ use httpbench_core::model::{
 use super::Cores;
 use super::disturbance::Disturbance;
 use super::plan::SliceScheme;
-use super::subject::{BASELINE, CANDIDATE};
+use super::subject::{Arms, BASELINE, CANDIDATE};
 use crate::config::LoadSettings;
 use crate::error::Error;
 use crate::server::Memory;
@@ -27,11 +27,13 @@ pub struct MeasuredPackage {
     pub server: String,
     /// Who ran where.
     pub cores: Cores,
+    /// How its arms ran.
+    pub arms_run: Arms,
     /// Rounds of the plan.
     pub rounds: u32,
     /// In the order of their names.
     pub scenarios: Vec<MeasuredScenario>,
-    /// From the start of the process to its first answer, of every server that was started.
+    /// From the start of the process to its first answer, of every candidate that was started.
     pub startups: Vec<Duration>,
 }
 

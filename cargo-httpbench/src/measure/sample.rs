@@ -7,7 +7,7 @@ use httpbench_core::model::{
     ScenarioListing, SliceRecording,
 };
 
-use super::{BASELINE, CANDIDATE, Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, SliceScheme};
+use super::{Arms, BASELINE, CANDIDATE, Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, SliceScheme};
 use crate::config::LoadSettings;
 use crate::server::Memory;
 
@@ -129,6 +129,7 @@ pub(crate) fn package(scenarios: Vec<MeasuredScenario>) -> MeasuredPackage {
         package: "todo".to_owned(),
         server: "todo-server".to_owned(),
         cores: Cores { engine: vec![0], server: vec![1] },
+        arms_run: Arms::default(),
         rounds: 5,
         scenarios,
         startups: Vec::new(),

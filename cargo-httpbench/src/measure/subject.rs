@@ -1,11 +1,12 @@
 //! What is measured: the arms, the bench binaries that drive them, the scenarios.
 
 use httpbench_core::model::{Nanos, ScenarioListing};
+use serde::Serialize;
 
 use super::Cores;
 use crate::bench::Bench;
 use crate::config::LoadSettings;
-use crate::server::ServerSpec;
+use crate::server::{PortPolicy, ServerSpec};
 
 /// The arm that a run is about.
 pub const CANDIDATE: usize = 0;
@@ -20,12 +21,36 @@ pub struct Subject<'run> {
     pub package: &'run str,
     /// The candidate, and the baseline if there is one, at [`CANDIDATE`] and [`BASELINE`].
     pub arms: Vec<&'run ServerSpec>,
+    /// How they run.
+    pub arms_run: Arms,
     /// Who runs where.
     pub cores: &'run Cores,
     /// Its bench targets; [`Selected::bench`] points here.
     pub benches: &'run mut [Bench],
     /// What to run, by name.
     pub scenarios: Vec<Selected>,
+}
+
+/// How the arms of a comparison run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "run")]
+pub enum Arms {
+    /// At once, so that their slices follow each other closely.
+    Together {
+        /// How each comes to a port of its own.
+        ports: PortPolicy,
+    },
+    /// Each alone, with all slices of a scenario's round, because both insist on the same port.
+    OneAtATime {
+        /// Why that port could not be redirected.
+        why: String,
+    },
+}
+
+impl Default for Arms {
+    fn default() -> Self {
+        Self::Together { ports: PortPolicy::default() }
+    }
 }
 
 /// A scenario that was selected, with its settings.

@@ -28,6 +28,6 @@ pub use ended::{Ended, Stopped};
 pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
 pub use log::LogTail;
 pub use orphans::adopt_orphans;
-pub use probe::redirect_available;
+pub use probe::{Available, redirect_available};
 pub use supervision::{Supervisor, use_executable};
 pub use wait::Woken;

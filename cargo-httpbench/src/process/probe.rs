@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::ExitCode as ProcessExitCode;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::child::Child;
@@ -20,34 +20,41 @@ pub(super) const ARGUMENT: &str = "--httpbench-bind";
 /// How long the trial may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What the trial found: a reason against it is in words for the user.
+pub type Available = std::result::Result<(), String>;
+
 /// Whether [`Bind::Redirect`] works here. Tried once in a process; the answer is kept.
 ///
 /// # Errors
 ///
-/// With the reason, in words for the user.
-pub fn redirect_available() -> std::result::Result<(), String> {
-    static KNOWN: OnceLock<std::result::Result<(), String>> = OnceLock::new();
-    let told = |error: Error| match error.cause {
-        Some(cause) => cause.to_string(),
-        None => error.what,
+/// When a signal comes. Then nothing was found out.
+pub fn redirect_available(interrupt: &Interrupt) -> Result<Available> {
+    static KNOWN: Mutex<Option<Available>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = &*known {
+        return Ok(known.clone());
+    }
+    let available = match try_it(interrupt) {
+        Ok(available) => available,
+        Err(error) if matches!(error.exit, ExitCode::Signal(_)) => return Err(error),
+        Err(Error { cause: Some(cause), .. }) => Err(cause.to_string()),
+        Err(error) => Err(error.what),
     };
-    KNOWN.get_or_init(|| try_it().unwrap_or_else(|error| Err(told(error)))).clone()
+    Ok(known.insert(available).clone())
 }
 
 /// Lets a program ask for a port that is taken. It can only get it if that is redirected.
-fn try_it() -> Result<std::result::Result<(), String>> {
+fn try_it(interrupt: &Interrupt) -> Result<Available> {
     let taken =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| Ok((socket.local_addr()?.port(), socket)));
     let (port, _taken) = taken.map_err(|error| Error::unexpected("cannot find a free port on 127.0.0.1", error))?;
-    // A signal is noticed after the trial, which is short.
-    let interrupt = Interrupt::deaf()?;
     // The supervisor is this very executable, and so is the program.
     let mut launch = Launch::new("the trial of a redirected port", "/proc/self/exe", "/");
     launch.args = vec![ARGUMENT.into(), port.to_string().into()];
     launch.bind = Bind::Redirect { port: 0 };
     launch.exit = ExitCode::Unexpected;
-    let child = Child::spawn(launch, &interrupt)?;
-    let ended = child.wait_timeout(PATIENCE, &interrupt)?;
+    let child = Child::spawn(launch, interrupt)?;
+    let ended = child.wait_timeout(PATIENCE, interrupt)?;
     if ended.is_some_and(super::Ended::is_success) {
         return Ok(Ok(()));
     }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::table::{Align, Cell, Column, Weight, render};
 use super::{ComparedReport, quantity};
-use crate::measure::MeasuredPackage;
+use crate::measure::{Arms, MeasuredPackage, ONE_AT_A_TIME_COST};
+use crate::server::PortPolicy;
 use crate::style::{self, paint};
 use crate::verdict::{ALPHA, CellReport, Comparison, Difference, Reason, Verdict};
 use anstyle::Style;
@@ -32,7 +33,7 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     }
     let mut text = render(&COLUMNS, &rows, width);
     text.push('\n');
-    for line in legend(comparison) {
+    for line in legend(comparison, &package.arms_run) {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
     }
     for name in &compared.one_sided.new {
@@ -101,7 +102,7 @@ fn signed(fraction: f64) -> String {
     format!("{}{:.1}%", if percent > 0.0 { "+" } else { "" }, if percent == 0.0 { 0.0 } else { percent })
 }
 
-fn legend(comparison: &Comparison) -> Vec<String> {
+fn legend(comparison: &Comparison, arms: &Arms) -> Vec<String> {
     let level = 100.0 * (1.0 - 2.0 * comparison.looks.alpha(ALPHA));
     let mut lines = vec![format!(
         "change is candidate / baseline − 1 with its exact {level:.0} % interval; stalls: mean throughput, slow slices in full"
@@ -126,6 +127,16 @@ fn legend(comparison: &Comparison) -> Vec<String> {
             quantity::percent(low.exp_m1()),
             quantity::percent(high.exp_m1())
         ));
+    }
+    match arms {
+        Arms::Together { ports: PortPolicy::Ask } => {}
+        Arms::Together { ports: PortPolicy::Redirect } => {
+            lines.push("fixed ports redirected; costs about 0.1 µs per system call on both arms".to_owned());
+        }
+        Arms::OneAtATime { why } => lines.push(format!(
+            "the arms ran one at a time, for both insist on the same port, which cannot be redirected here ({why}); \
+             {ONE_AT_A_TIME_COST}"
+        )),
     }
     lines
 }
@@ -187,4 +198,34 @@ fn sentence(cell: &CellReport, reason: Reason) -> Option<String> {
         Reason::NoValues => "has no round with a value in both arms".to_owned(),
         Reason::WithinTolerance | Reason::Unsteady { .. } => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Looks;
+
+    /// What the legend says of the arms.
+    fn told(arms: &Arms) -> Vec<String> {
+        let comparison = Comparison { cells: Vec::new(), looks: Looks { planned: 1, this: 1 } };
+        legend(&comparison, arms).split_off(1)
+    }
+
+    #[test]
+    fn legend_says_what_redirected_ports_cost_and_nothing_of_arms_that_obey() {
+        assert_eq!(told(&Arms::default()), Vec::<String>::new());
+        assert_eq!(
+            told(&Arms::Together { ports: PortPolicy::Redirect }),
+            ["fixed ports redirected; costs about 0.1 µs per system call on both arms"]
+        );
+    }
+
+    #[test]
+    fn legend_says_why_arms_ran_one_at_a_time_and_what_that_costs_in_numbers() {
+        let lines = told(&Arms::OneAtATime { why: "a sandbox".to_owned() });
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        for part in ["one at a time", "(a sandbox)", "4.8 %", "instead of 1.0 %"] {
+            assert!(line.contains(part), "{line}");
+        }
+    }
 }

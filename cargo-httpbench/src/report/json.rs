@@ -16,7 +16,7 @@ use super::{ComparedReport, PackageReport, Report};
 use crate::baseline_arm::Removed;
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
-use crate::measure::{CANDIDATE, MeasuredPackage, MeasuredRound, values};
+use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
 use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
@@ -108,6 +108,7 @@ pub struct VerdictObject<'run> {
     direction: Direction,
     unit: Unit,
     with: &'run str,
+    arms: &'run Arms,
     verdict: Verdict,
     why: Option<Reason>,
     baseline: Option<f64>,
@@ -151,6 +152,7 @@ fn verdict_object<'run>(
         direction: of.direction(),
         unit: of.metric().unit(),
         with: compared.with,
+        arms: &package.arms_run,
         verdict: cell.verdict,
         why: cell.reason,
         baseline: cell.baseline,
@@ -185,6 +187,8 @@ pub struct FinishedObject<'run> {
     scenarios: usize,
     elapsed_ns: Nanos,
     profile: &'run str,
+    /// How the arms of every package that was compared ran.
+    arms: BTreeMap<&'run str, &'run Arms>,
     load_average_at_start: Option<f64>,
     load_average_at_end: Option<f64>,
 }
@@ -302,11 +306,13 @@ pub fn error_object(error: &Error) -> ErrorObject<'_> {
 /// The object that closes a run.
 #[must_use]
 pub fn finished_object<'run>(report: &'run Report<'run>, exit: ExitCode) -> FinishedObject<'run> {
+    let compared = report.packages.iter().filter(|package| package.compared.is_some());
     FinishedObject {
         exit_code: exit.code(),
         scenarios: report.packages.iter().map(|package| package.scenarios.len()).sum(),
         elapsed_ns: Nanos::from(report.elapsed),
         profile: report.profile,
+        arms: compared.map(|package| (package.measured.package.as_str(), &package.measured.arms_run)).collect(),
         load_average_at_start: report.load_average.at_start,
         load_average_at_end: report.load_average.at_end,
     }

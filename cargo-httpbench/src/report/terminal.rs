@@ -326,13 +326,14 @@ mod tests {
     use super::super::LoadAverage;
     use super::*;
     use crate::measure::sample::{failing_round, open_round, round, scenario};
-    use crate::measure::{Cores, MeasuredPackage, MeasuredScenario};
+    use crate::measure::{Arms, Cores, MeasuredPackage, MeasuredScenario};
 
     fn plain(scenarios: Vec<MeasuredScenario>, width: usize) -> String {
         let measured = MeasuredPackage {
             package: "todo".to_owned(),
             server: "todo-server".to_owned(),
             cores: Cores { engine: vec![0], server: vec![1] },
+            arms_run: Arms::default(),
             rounds: 2,
             scenarios,
             startups: vec![Duration::from_millis(12)],

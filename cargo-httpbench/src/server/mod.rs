@@ -57,7 +57,8 @@ pub struct ServerSpec {
 }
 
 /// How a server is brought to a port of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PortPolicy {
     /// It is asked to listen on a free port, and measured wherever it does listen. Two servers that ignore `PORT` and insist on
     /// the same port cannot run at once.

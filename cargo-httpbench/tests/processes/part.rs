@@ -19,7 +19,7 @@ use nix::sys::socket::{
 use nix::unistd::{getppid, setsid};
 
 use crate::platform::{forbid, under_signals};
-use crate::{PART, make_stubborn, redirects, spec, supervise_with_the_real_one, wait_for};
+use crate::{PART, interrupt, make_stubborn, redirects, spec, supervise_with_the_real_one, wait_for};
 
 /// Plays a part until it is over.
 pub(crate) fn play(part: &str) {
@@ -100,7 +100,7 @@ pub(crate) fn play(part: &str) {
                 forbid(libc::SYS_seccomp);
             }
             supervise_with_the_real_one();
-            println!("answer: {:?}", redirect_available());
+            println!("answer: {:?}", redirect_available(&interrupt()).unwrap());
         }
         "starts two with one fixed port" => {
             supervise_with_the_real_one();
@@ -111,7 +111,7 @@ pub(crate) fn play(part: &str) {
             forbid(libc::SYS_pidfd_getfd);
             println!("answers: {:?} {:?}", redirects::answers_of_two(), redirects::answer_of_workers());
             println!("port of datagrams: {:?}", redirects::answer_beside_datagrams());
-            println!("available: {:?}", redirect_available());
+            println!("available: {:?}", redirect_available(&interrupt()).unwrap());
         }
         "a million calls" => {
             let started = Instant::now();

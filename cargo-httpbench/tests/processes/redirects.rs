@@ -244,7 +244,7 @@ fn listener_of_calls_is_closed_with_the_last_process_that_could_call() {
 #[test]
 fn redirection_is_available_where_these_tests_run() {
     supervise_with_the_real_one();
-    assert_eq!(redirect_available(), Ok(()));
+    assert_eq!(redirect_available(&interrupt()).unwrap(), Ok(()));
 }
 
 #[test]
