@@ -79,3 +79,19 @@ pub(crate) fn server_spec(package_root: &Path) -> ServerSpec {
         ports: crate::server::PortPolicy::Ask,
     }
 }
+
+/// Runs an executable that was just written.
+///
+/// Another test may be between fork and exec at this very moment and hold it open for writing, for which the kernel refuses to run
+/// it (`ETXTBSY`): that passes.
+pub(crate) fn run(path: &Path) -> std::process::ExitStatus {
+    for _ in 0..200 {
+        match std::process::Command::new(path).status() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            status => return status.expect("it starts"),
+        }
+    }
+    panic!("`{}` stays busy", path.display());
+}
