@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use httpbench_tests::{Httpbench, Outcome, Project};
+use httpbench_tests::{Httpbench, Outcome, Project, wait_until_quiet};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -27,6 +28,9 @@ const SHORT: [&str; 11] = [
 
 /// Runs that are made again because something else disturbed them.
 const REPEATS: usize = 3;
+
+/// What is waited for the end of that.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Accepts whatever the other work of a machine can do to a server.
 const HUGE: &str = "[tolerance]\nthroughput = \"100000%\"\ncpu-per-request = \"100000%\"\np50 = \"100000%\"\n";
@@ -69,7 +73,13 @@ impl Arms {
         self.project.httpbench().env("HTTPBENCH_BASELINE_DIR", &self.kept)
     }
 
+    /// For what is said whatever else the machine does.
     fn run(&self, arguments: &[&str]) -> Outcome {
+        self.httpbench().args(SHORT).args(arguments).run()
+    }
+
+    /// For verdicts.
+    fn judge(&self, arguments: &[&str]) -> Outcome {
         undisturbed(|| self.httpbench().args(SHORT).args(arguments))
     }
 
@@ -95,12 +105,12 @@ impl Arms {
 
 #[track_caller]
 fn undisturbed<'a>(mut run: impl FnMut() -> Httpbench<'a>) -> Outcome {
-    let disturbed = |outcome: &Outcome| outcome.stdout.contains(r#""reason":"disturbed""#);
     let mut outcome = run().run();
     for _ in 0..REPEATS {
-        if !disturbed(&outcome) {
+        if !outcome.stdout.contains(r#""reason":"disturbed""#) {
             break;
         }
+        wait_until_quiet(PATIENCE);
         outcome = run().run();
     }
     outcome
@@ -180,7 +190,7 @@ fn same_server_is_identical_and_nothing_is_measured_unless_it_is_asked_for() {
     assert!(lines(&outcome, "scenario").is_empty(), "{outcome}");
 
     arms.project.write("httpbench.toml", HUGE);
-    let outcome = arms.run(&["--baseline", "main", "--force-aa"]);
+    let outcome = arms.judge(&["--baseline", "main", "--force-aa"]);
     outcome.assert_code(0).assert_silent_about(&["identical to"]);
     for scenario in ["index", "page"] {
         let found = verdicts(&outcome, scenario);
@@ -213,10 +223,10 @@ fn slower_scenario_is_regressed_through_cargo_and_its_verdict_is_complete() {
     assert!(number("rounds") >= 8.0 && number("fresh_rounds") >= 5.0, "{cell}");
     assert!(cell["with"].as_str().is_some_and(|with| with.starts_with("baseline `main` (saved ")), "{cell}");
 
-    assert_regressed(&arms.run(&["--baseline", "main", "--no-fail-on-regression"]), 0);
+    assert_regressed(&arms.judge(&["--baseline", "main", "--no-fail-on-regression"]), 0);
 
     arms.project.write("httpbench.toml", HUGE);
-    let muted = arms.run(&["index", "--baseline", "main"]);
+    let muted = arms.judge(&["index", "--baseline", "main"]);
     muted.assert_code(0);
     assert_eq!(self::cell(&muted, "index", "throughput")["verdict"], "unchanged", "{muted}");
 }
@@ -226,7 +236,7 @@ fn uncommitted_slow_down_is_found_against_head_and_the_checkout_stays_as_it_was(
     let arms = Arms::repository();
     arms.slow_down();
     let before = arms.checkout();
-    let outcome = arms.run(&["--against", "HEAD"]);
+    let outcome = arms.judge(&["--against", "HEAD"]);
     assert_regressed(&outcome, 100);
     outcome.assert_stderr(&["with uncommitted changes", "revision `HEAD`"]).assert_silent_about(&["merge base"]);
     assert_eq!(arms.checkout(), before);
@@ -262,7 +272,7 @@ fn server_on_a_hard_coded_port_is_compared_with_its_own_faster_revision() {
     arms.project.init_repository();
     let slower = "knobs.port = 38417;\n    knobs.delay = std::time::Duration::from_millis(5);";
     arms.project.edit("src/main.rs", "knobs.port = 38417;", slower);
-    let outcome = arms.run(&["--against", "HEAD"]);
+    let outcome = arms.judge(&["--against", "HEAD"]);
     outcome.assert_code(100);
     assert_eq!(cell(&outcome, "index", "throughput")["verdict"], "regressed", "{outcome}");
 }
@@ -274,7 +284,7 @@ fn missing_baseline_is_a_warning_here_and_108_in_ci() {
     let save = "cargo httpbench --save-baseline main";
     let words = ["there is no baseline `main` of package `changing`", "searched", kept.as_str(), save];
     assert_follows_policy(&arms, &["--baseline", "main"], &words);
-    let outcome = undisturbed(|| arms.httpbench().args(SHORT).args(["page", "--baseline", "main"]).env("CI", "true"));
+    let outcome = arms.httpbench().args(SHORT).args(["page", "--baseline", "main"]).env("CI", "true").run();
     outcome.assert_code(108);
     let ignored = arms.run(&["page", "--ci", "--on-missing", "ignore", "--baseline", "main"]);
     ignored.assert_code(0).assert_silent_about(&["no baseline `main`"]);

@@ -11,6 +11,7 @@ mod outcome;
 mod platform;
 mod processes;
 mod project;
+mod quiet;
 mod turns;
 mod workspace;
 
@@ -18,6 +19,7 @@ pub use command::{Httpbench, Run};
 pub use outcome::Outcome;
 pub use processes::{Process, processes_of};
 pub use project::{Folder, Project};
+pub use quiet::wait_until_quiet;
 pub use workspace::{cargo, executable, run_folders};
 
 use std::path::Path;
