@@ -32,8 +32,9 @@ const REPEATS: usize = 3;
 /// What is waited for the end of that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accepts whatever the other work of a machine can do to a server.
-const HUGE: &str = "[tolerance]\nthroughput = \"100000%\"\ncpu-per-request = \"100000%\"\np50 = \"100000%\"\n";
+/// Accepts whatever the other work of a machine can do to a server: the most that can be written. A written tolerance on a quantile
+/// would be refused, because rounds are so short.
+const HUGE: &str = "[tolerance]\nthroughput = \"1000%\"\ncpu-per-request = \"1000%\"\n";
 
 /// Makes `/` many times slower.
 const SLOWER: (&str, &str) = ("from_millis(0)", "from_millis(5)");
@@ -225,7 +226,8 @@ fn slower_scenario_is_regressed_through_cargo_and_its_verdict_is_complete() {
 
     assert_regressed(&arms.judge(&["--baseline", "main", "--no-fail-on-regression"]), 0);
 
-    arms.project.write("httpbench.toml", HUGE);
+    // A few times slower is within a tolerance of 1000 %.
+    arms.project.edit("src/main.rs", SLOWER.1, "from_micros(200)").write("httpbench.toml", HUGE);
     let muted = arms.judge(&["index", "--baseline", "main"]);
     muted.assert_code(0);
     assert_eq!(self::cell(&muted, "index", "throughput")["verdict"], "unchanged", "{muted}");
