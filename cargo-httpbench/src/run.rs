@@ -74,7 +74,12 @@ fn measure_all(
     let checkout = project.check_out(shell)?;
     let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
     tell_identical(&mut packages, shell)?;
-    let _turn = Turn::take(interrupt, |holder| shell.status("Waiting", &format!("for {holder}, which is measuring")))?;
+    let _turn = match packages.is_empty() {
+        true => None,
+        false => Some(Turn::take(interrupt, |holder| {
+            shell.status("Waiting", &format!("for {holder}, which is measuring"));
+        })?),
+    };
 
     let load_at_start = load_average();
     let started = Instant::now();
@@ -161,8 +166,8 @@ fn absent(error: Error, invocation: &Invocation, shell: &mut Shell) -> Result<Op
         OnMissing::Fail => return Err(Error { exit: ExitCode::NothingCompared, ..error }),
         OnMissing::Warn => {
             let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-            shell.explain_details(&error);
             shell.warning(&Warning::NotCompared { why: format!("{}{help}", error.what) })?;
+            shell.explain_details(&error);
         }
         OnMissing::Ignore => {}
     }
@@ -272,6 +277,7 @@ fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
         Progress::Measured { scenario, done, total } => {
             shell.milestone("Measured", &format!("{done}/{total} {scenario}"));
         }
+        Progress::Confirming(text) => shell.status("Confirming", text),
         Progress::Note(text) => shell.status("Note", text),
         Progress::Detail(text) => shell.verbose(text),
         Progress::Warning(warning) => tell(std::slice::from_ref(warning), shell)?,

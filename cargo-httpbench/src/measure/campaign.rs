@@ -142,6 +142,12 @@ impl<'run> Campaign<'run> {
         let time: Nanos =
             scenarios.iter().map(|&index| self.rounds.step_time(&self.measured.scenarios[index].load, arms)).sum();
         self.schedule.extend(u64::from(rounds) * scenarios.len() as u64, time * u64::from(rounds));
+        if stage == Stage::Fresh && !scenarios.is_empty() {
+            let names: Vec<&str> = scenarios.iter().map(|&index| self.measured.scenarios[index].name()).collect();
+            let text =
+                format!("`{}` in {rounds} fresh rounds, to confirm what the first ones found", names.join("`, `"));
+            (self.watcher)(Progress::Confirming(text))?;
+        }
         for _ in 0..rounds {
             self.each(scenarios, |campaign, index, ground| {
                 let round = campaign.undisturbed_round(index, ground)?;
@@ -167,7 +173,9 @@ impl<'run> Campaign<'run> {
             if let Some(warning) = scenario.unreached_arrival_rate() {
                 (self.watcher)(Progress::Warning(warning))?;
             }
-            (self.watcher)(Progress::Measured { scenario: scenario.name(), done: index + 1, total })?;
+            if scenario.failure.is_none() {
+                (self.watcher)(Progress::Measured { scenario: scenario.name(), done: index + 1, total })?;
+            }
         }
         Ok(())
     }

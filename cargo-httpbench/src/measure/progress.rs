@@ -29,6 +29,8 @@ pub enum Progress<'run> {
         /// Scenarios of the run.
         total: usize,
     },
+    /// Something is measured again, on fresh rounds: what, and why.
+    Confirming(String),
     /// What a user should know, though nothing is odd about it.
     Note(String),
     /// What is worth knowing only with `-v`: plans and addresses.

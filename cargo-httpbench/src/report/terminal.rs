@@ -52,7 +52,7 @@ fn story(report: &Report<'_>) -> String {
     let invalid = alone.filter(|scenario| scenario.saturation.is_some()).count();
     let mut parts = Vec::new();
     if report.end == End::Interrupted {
-        parts.push(paint(style::WARNING, "interrupted, these are the rounds until then"));
+        parts.push(paint(style::WARNING, "interrupted, nothing is decided: these are the rounds until then"));
     }
     let cells =
         report.packages.iter().filter_map(|package| package.compared.as_ref()).flat_map(|it| &it.comparison.cells);

@@ -170,13 +170,16 @@ impl Wait<'_> {
             let several = Seen::NoPortAnswers(ports.keys().copied().collect());
             return Ok(Look::NotYet(if ports.len() == 1 { last } else { several }));
         };
-        if other_answered.get_or_insert_with(Instant::now).elapsed() < SETTLE {
+        let answered_first = *other_answered.get_or_insert_with(Instant::now);
+        if answered_first.elapsed() < SETTLE {
             return Ok(Look::Again);
         }
         if ready.len() > 1 {
             return Err(self.ambiguous(&ready));
         }
-        Ok(Look::Ready(first.clone()))
+        // It was ready when it answered first; that we looked on for the asked port is no time of its own.
+        let startup = first.startup.min(answered_first.saturating_duration_since(self.stopwatch.started()));
+        Ok(Look::Ready(Found { startup, ..first.clone() }))
     }
 
     /// Where the server listens if it does so where it was asked to.
