@@ -67,7 +67,9 @@ impl Arms {
     }
 
     fn save_main(&self) {
-        self.httpbench().short().args(["--save-baseline", "main"]).run().assert_code(0);
+        // The load that it is compared under: else a scenario would not be the same.
+        let save = ["--connections", "4", "--save-baseline", "main"];
+        self.httpbench().short().args(save).run().assert_code(0);
     }
 
     fn httpbench(&self) -> Httpbench<'_> {
