@@ -85,14 +85,13 @@ impl Difference {
         }
     }
 
-    /// The difference that a tolerance accepts, in either direction: −ln(1 − t).
+    /// The difference that a tolerance accepts, in either direction: ln(1 + t).
     ///
-    /// A tolerance of 3 % accepts a throughput down to a ratio of 0.97, and by symmetry a latency up to 1 / 0.97. One bound
-    /// for both directions keeps exchanged arms mirror images. A tolerance of 100 % or more accepts any throughput, so there
-    /// ln(1 + t) is the bound.
+    /// A tolerance of 3 % accepts a latency up to a ratio of 1.03 and, by symmetry, a throughput down to 1 / 1.03. One bound for
+    /// both directions keeps exchanged arms mirror images.
     #[must_use]
     pub fn accepted(tolerance: Ratio) -> Self {
-        if tolerance.0 < 1.0 { Self(-(-tolerance.0).ln_1p()) } else { Self(tolerance.0.ln_1p()) }
+        Self(tolerance.0.ln_1p())
     }
 }
 
@@ -132,9 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn three_percent_accept_a_ratio_of_097() {
+    fn three_percent_accept_a_ratio_of_103_and_of_its_inverse() {
         let bound = Difference::accepted(Ratio(0.03));
-        assert!((bound.change(THROUGHPUT) - -0.03).abs() < 1e-12);
-        assert!(Difference::accepted(Ratio(2.0)).0 > 1.0);
+        assert!((bound.change(P99) - 0.03).abs() < 1e-12);
+        assert!((bound.change(THROUGHPUT) - (1.0 / 1.03 - 1.0)).abs() < 1e-12);
+        assert!(Difference::accepted(Ratio(0.99)) < Difference::accepted(Ratio(1.0)));
     }
 }
