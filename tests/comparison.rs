@@ -32,9 +32,9 @@ const REPEATS: usize = 3;
 /// What is waited for the end of that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accepts whatever the other work of a machine can do to a server: the most that can be written. A written tolerance on a quantile
-/// would be refused, because rounds are so short.
-const HUGE: &str = "[tolerance]\nthroughput = \"1000%\"\ncpu-per-request = \"1000%\"\n";
+/// Accepts whatever the other work of a machine can do to a server: the most that can be written. Rounds are too short for p99, so
+/// that p50 stands in for it, by its own tolerance.
+const HUGE: &str = "[tolerance]\nthroughput = \"1000%\"\ncpu-per-request = \"1000%\"\np50 = \"1000%\"\n";
 
 /// Makes `/` many times slower.
 const SLOWER: (&str, &str) = ("from_millis(0)", "from_millis(5)");

@@ -79,7 +79,10 @@ impl Family {
             for metric in gated_metrics(scenario) {
                 match resolve(scenario, metric) {
                     Resolved::Cell(compared, stands_for) if seen.insert(compared) => {
-                        let tolerance = tolerance_of(scenario, metric);
+                        // A tolerance that the user wrote for the stand-in itself is the one that is meant.
+                        let own = scenario.load.tolerance_written.contains(&compared.metric());
+                        let (judged, stands_for) = if own { (compared.metric(), None) } else { (metric, stands_for) };
+                        let tolerance = tolerance_of(scenario, judged);
                         cells.push(Gated { scenario: index, compared, tolerance, stands_for });
                     }
                     Resolved::Refused(refused) => unsupported.push(refused),
@@ -183,6 +186,16 @@ mod tests {
         let family = Family::fix(&package(vec![piloted(1_000.0)]), 1.0, &[]).expect("a stand-in");
         assert_eq!(names(&family), ["throughput", "stalls", "cpu-per-request", "p90"]);
         assert_eq!((family.cells[3].stands_for, family.cells[3].tolerance), (Some(Metric::P99), Ratio(0.10)));
+    }
+
+    #[test]
+    fn stand_in_with_a_tolerance_of_its_own_is_judged_by_that() {
+        let mut scenario = piloted(1_000.0);
+        scenario.load.tolerance.insert(Metric::P90, Ratio(0.5));
+        scenario.load.tolerance_written.insert(Metric::P90);
+        let family = Family::fix(&package(vec![scenario]), 1.0, &[]).expect("p90 is supported");
+        assert_eq!((family.cells[3].compared.name(), family.cells[3].stands_for), ("p90", None));
+        assert_eq!(family.cells[3].tolerance, Ratio(0.5));
     }
 
     #[test]
