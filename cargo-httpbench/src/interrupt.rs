@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +26,14 @@ use crate::process::wait::readable;
 
 /// The one that [`Interrupt::install`] made: a process has one set of handlers.
 static INSTALLED: Mutex<Option<Interrupt>> = Mutex::new(None);
+
+/// Folders that no drop removes if a second signal ends the process at once.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Lets a second signal, which ends the process at once, remove this folder too.
+pub fn also_remove(folder: &Path) {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+}
 
 /// Whether a signal has asked the command to end. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -219,9 +228,13 @@ impl Shared {
     }
 }
 
-/// Kills everything, shows the cursor that a progress line may have hidden, and ends the process.
+/// Kills everything, removes what no drop will, shows the cursor that a progress line may have hidden, and ends the process.
 fn end_at_once(number: u8) -> ! {
     kill_all();
+    for folder in &*FOLDERS.lock().unwrap_or_else(PoisonError::into_inner) {
+        // What cannot be removed now is removed by the next run.
+        let _ = std::fs::remove_dir_all(folder);
+    }
     let mut terminal = io::stderr();
     if terminal.is_terminal() {
         let _ = terminal.write_all(b"\x1b[?25h\n");

@@ -53,6 +53,7 @@ impl RunFolder {
             // Another run that prunes at this very moment may hold the lock for an instant, and then removes the folder.
             // A file system without locks is no reason to fail: there, nobody's folders are removed.
             if !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && path.join(LOCK).exists() {
+                crate::interrupt::also_remove(&path);
                 return Ok(Self { path, places: Cell::new(0), _lock: lock });
             }
         }
