@@ -45,7 +45,7 @@ fn arms_with_one_hard_coded_port_run_one_at_a_time_where_it_cannot_be_redirected
     for scenario in ["add", "index"] {
         let of = |metric: &str| {
             let named = |verdict: &&Value| verdict["scenario"].as_str().is_some_and(|name| name.ends_with(scenario));
-            verdicts.iter().filter(named).find(|verdict| verdict["compared"] == metric).cloned()
+            verdicts.iter().filter(named).find(|verdict| verdict["metric"] == metric).cloned()
         };
         for metric in ["throughput", "cpu-per-request"] {
             let verdict = of(metric).unwrap_or_else(|| panic!("{scenario} {metric} is missing: {verdicts:#?}"));
