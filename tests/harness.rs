@@ -100,6 +100,6 @@ fn scenario_that_panics_is_107_and_the_others_still_run() {
 #[test]
 fn bench_target_without_optimisation_says_so() {
     let project = Project::copy("plain");
-    let outcome = project.httpbench().short().args(["index", "--profile", "dev"]).run();
+    let outcome = project.httpbench().short().args(["index", "--profile", "dev", "--connections", "1"]).run();
     outcome.assert_code(0).assert_stderr_any(&["optimis", "optimiz"]);
 }
