@@ -68,7 +68,7 @@ pub fn trace_one(project: &Project<'_>, name: &str, shell: &mut Shell, interrupt
     let server = Server::start(&prepared.spec, interrupt)?;
     let plan = TracePlan {
         scenario: scenario.name.clone(),
-        arm: ArmPlan { address: server.address(), host: server.host(), root_pid: Some(server.root_pid()) },
+        arm: ArmPlan { host: server.host(), root_pid: Some(server.root_pid()), ..ArmPlan::plain(server.address()) },
         timeout: prepared.layers.for_scenario(&scenario.options).request_timeout,
     };
     let traced = benches.binaries[bench].trace(&plan, &mut || {

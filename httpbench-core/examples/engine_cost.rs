@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use httpbench_core::Check;
 use httpbench_core::engine::run_round;
-use httpbench_core::model::{ArmPlan, Histogram, Load, Nanos, RoundPlan, SlicePlan};
+use httpbench_core::model::{ArmPlan, Histogram, Load, Nanos, RoundPlan, Schedule, SlicePlan};
 use httpbench_core::scenario::WireRequest;
 
 type Error = Box<dyn std::error::Error>;
@@ -40,17 +40,26 @@ fn load(address: &str, connections: &str, milliseconds: &str, per_second: Option
     let address: SocketAddr = address.parse()?;
     let plan = RoundPlan {
         scenario: "engine_cost".to_owned(),
-        arms: vec![ArmPlan { address, host: address.to_string(), root_pid: None }],
+        arms: vec![ArmPlan::plain(address)],
         load: Load {
             connections: connections.parse()?,
             threads: 1,
-            arrival_rate: per_second.map(str::parse).transpose()?,
+            schedule: match per_second {
+                Some(text) => Schedule::Constant { per_second: text.parse()? },
+                None => Schedule::Closed,
+            },
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(10),
             connect_timeout: Nanos::from_secs(10),
+            ..Load::default()
         },
         warm_up: Nanos::from_millis(200),
-        slices: vec![SlicePlan { arm: 0, length: Nanos::from_millis(milliseconds.parse()?), lead_in: Nanos::ZERO }],
+        slices: vec![SlicePlan {
+            arm: 0,
+            length: Nanos::from_millis(milliseconds.parse()?),
+            lead_in: Nanos::ZERO,
+            requests: None,
+        }],
     };
     let bytes = format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes();
     let request = WireRequest { bytes, is_head: false, check: Check::default() };

@@ -108,7 +108,7 @@ impl Drop for BenchBinary {
 
 fn arm() -> ArmPlan {
     // Nobody listens on the discard port.
-    ArmPlan { address: "127.0.0.1:9".parse().expect("an address"), host: "127.0.0.1:9".to_owned(), root_pid: None }
+    ArmPlan::plain("127.0.0.1:9".parse().expect("an address"))
 }
 
 fn round(scenario: &str) -> Ask {
@@ -118,10 +118,10 @@ fn round(scenario: &str) -> Ask {
         load: Load {
             connections: 1,
             threads: 1,
-            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(1),
             connect_timeout: Nanos::from_secs(1),
+            ..Load::default()
         },
         warm_up: Nanos::ZERO,
         slices: Vec::new(),

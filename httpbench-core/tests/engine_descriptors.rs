@@ -17,14 +17,14 @@ fn limit_is_raised_where_the_hard_one_allows_it_and_refused_with_the_number_othe
     let address = listener.local_addr().expect("an address");
     let plan = RoundPlan {
         scenario: "descriptors".to_owned(),
-        arms: vec![ArmPlan { address, host: address.to_string(), root_pid: None }],
+        arms: vec![ArmPlan::plain(address)],
         load: Load {
             connections: 200,
             threads: 1,
-            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(5),
             connect_timeout: Nanos::from_secs(5),
+            ..Load::default()
         },
         warm_up: Nanos::ZERO,
         slices: Vec::new(),

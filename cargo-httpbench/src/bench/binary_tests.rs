@@ -53,14 +53,14 @@ fn greet(channel: &mut Channel) {
 fn plan() -> RoundPlan {
     RoundPlan {
         scenario: "http::index".to_owned(),
-        arms: vec![ArmPlan { address: ([127, 0, 0, 1], 1).into(), host: "127.0.0.1:1".to_owned(), root_pid: None }],
+        arms: vec![ArmPlan::plain(([127, 0, 0, 1], 1).into())],
         load: Load {
             connections: 1,
             threads: 1,
-            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos(1),
             connect_timeout: Nanos(1),
+            ..Load::default()
         },
         warm_up: Nanos::ZERO,
         slices: Vec::new(),

@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use httpbench_core::model::{Load, Nanos, Recording, RoundPlan, SlicePlan};
+use httpbench_core::model::{Load, Nanos, Recording, RoundPlan, Schedule, SlicePlan};
 
 use super::disturbance::{Disturbance, Witness};
 use super::one_at_a_time::{merge, slices_of};
 use super::servers::{Servers, StartOrder};
 use super::subject::{Arms, CANDIDATE, Rounds, Selected, Subject};
-use super::{MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, Progress, Schedule, SliceScheme};
+use super::{Forecast, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, Progress, SliceScheme};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
@@ -35,7 +35,7 @@ pub struct Campaign<'run> {
     started: u64,
     /// Arms whose notes have been told.
     noted: BTreeSet<usize>,
-    schedule: Schedule,
+    forecast: Forecast,
     measured: MeasuredPackage,
 }
 
@@ -100,8 +100,8 @@ impl<'run> Campaign<'run> {
             startups: Vec::new(),
         };
         let random = fastrand::Rng::with_seed(rounds.seed);
-        let (noted, schedule) = (BTreeSet::new(), Schedule::default());
-        Self { subject, rounds, interrupt, watcher, random, started: 0, noted, schedule, measured }
+        let (noted, forecast) = (BTreeSet::new(), Forecast::default());
+        Self { subject, rounds, interrupt, watcher, random, started: 0, noted, forecast, measured }
     }
 
     /// What was measured so far.
@@ -141,7 +141,7 @@ impl<'run> Campaign<'run> {
         let arms = self.subject.arms.len();
         let time: Nanos =
             scenarios.iter().map(|&index| self.rounds.step_time(&self.measured.scenarios[index].load, arms)).sum();
-        self.schedule.extend(u64::from(rounds) * scenarios.len() as u64, time * u64::from(rounds));
+        self.forecast.extend(u64::from(rounds) * scenarios.len() as u64, time * u64::from(rounds));
         if stage == Stage::Fresh && !scenarios.is_empty() {
             let names: Vec<&str> = scenarios.iter().map(|&index| self.measured.scenarios[index].name()).collect();
             let text =
@@ -250,18 +250,18 @@ impl<'run> Campaign<'run> {
         Ok(None)
     }
 
-    /// Says that a scenario's turn begins, takes it, and advances the schedule.
+    /// Says that a scenario's turn begins, takes it, and advances the forecast.
     fn step(
         &mut self,
         index: usize,
         ground: Ground<'_>,
         turn: &mut impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
     ) -> Result<Result<(), Failed>> {
-        let (done, total) = self.schedule.steps();
-        let left = self.schedule.left();
+        let (done, total) = self.forecast.steps();
+        let left = self.forecast.left();
         (self.watcher)(Progress::Step { scenario: self.measured.scenarios[index].name(), done, total, left })?;
         let outcome = turn(self, index, ground);
-        self.schedule.advance(self.rounds.step_time(&self.measured.scenarios[index].load, self.subject.arms.len()));
+        self.forecast.advance(self.rounds.step_time(&self.measured.scenarios[index].load, self.subject.arms.len()));
         Ok(outcome)
     }
 
@@ -370,7 +370,8 @@ impl<'run> Campaign<'run> {
     fn pilot_one(&mut self, index: usize, ground: Ground<'_>) -> Result<(), Failed> {
         let load = self.measured.scenarios[index].load.clone();
         let arms = self.subject.arms.len();
-        let slices = (0..arms).map(|arm| SlicePlan { arm, length: PILOT, lead_in: Nanos::ZERO }).collect();
+        let slices =
+            (0..arms).map(|arm| SlicePlan { arm, length: PILOT, lead_in: Nanos::ZERO, requests: None }).collect();
         let recording = self.execute(index, ground, load.warm_up, slices)?.round.recording;
         let p50 = recording.arms.iter().filter_map(|arm| arm.service.quantile(0.5)).max();
         let scheme = SliceScheme::new(&load, self.rounds.count, p50);
@@ -403,10 +404,14 @@ impl<'run> Campaign<'run> {
             load: Load {
                 connections: scenario.load.connections,
                 threads: threads.min(scenario.load.connections),
-                arrival_rate: scenario.load.arrival_rate,
+                schedule: match scenario.load.arrival_rate {
+                    Some(per_second) => Schedule::Constant { per_second },
+                    None => Schedule::Closed,
+                },
                 cores: cores.clone(),
                 request_timeout: scenario.load.request_timeout,
                 connect_timeout: scenario.load.connect_timeout,
+                ..Load::default()
             },
             warm_up,
             slices,

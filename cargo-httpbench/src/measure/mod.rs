@@ -24,6 +24,6 @@ pub use disturbance::Disturbance;
 pub use measured::{MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, values, values_of};
 pub use one_at_a_time::ONE_AT_A_TIME_COST;
 pub use plan::SliceScheme;
-pub use progress::{Progress, Schedule};
+pub use progress::{Forecast, Progress};
 pub use subject::{Arms, BASELINE, CANDIDATE, Rounds, Selected, Subject};
 pub use turn::Turn;

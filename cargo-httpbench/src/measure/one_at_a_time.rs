@@ -63,6 +63,7 @@ mod tests {
             arm,
             length: Nanos::from_millis(60 + 10 * (index as u64 / 2)),
             lead_in: Nanos::from_millis(5),
+            requests: None,
         };
         arms.iter().enumerate().map(slice).collect()
     }

@@ -77,7 +77,7 @@ impl SliceScheme {
                 order.reverse();
             }
             let length = Nanos(self.length.0 / 1_000 * random.u64(800..=1_200));
-            slices.extend(order.iter().map(|&arm| SlicePlan { arm, length, lead_in: self.lead_in }));
+            slices.extend(order.iter().map(|&arm| SlicePlan { arm, length, lead_in: self.lead_in, requests: None }));
         }
         slices
     }

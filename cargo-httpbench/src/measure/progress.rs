@@ -41,7 +41,7 @@ pub enum Progress<'run> {
 
 /// How much of the plan is over, and how fast it went.
 #[derive(Debug, Default)]
-pub struct Schedule {
+pub struct Forecast {
     /// Of the first step.
     started: Option<Instant>,
     total_steps: u64,
@@ -50,7 +50,7 @@ pub struct Schedule {
     done: Nanos,
 }
 
-impl Schedule {
+impl Forecast {
     /// So many steps, loaded for so long together, come on top.
     pub fn extend(&mut self, steps: u64, time: Nanos) {
         self.started.get_or_insert_with(Instant::now);

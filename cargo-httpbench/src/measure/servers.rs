@@ -43,9 +43,9 @@ impl Servers {
     /// What the engine is told of them.
     pub(super) fn plans(&self) -> Vec<ArmPlan> {
         let plan = |server: &Server| ArmPlan {
-            address: server.address(),
             host: server.host(),
             root_pid: Some(server.root_pid()),
+            ..ArmPlan::plain(server.address())
         };
         self.0.iter().map(plan).collect()
     }

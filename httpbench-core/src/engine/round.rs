@@ -18,7 +18,7 @@ use super::setup::{bind_to_core, reserve_descriptors};
 use super::slices::{Agreement, Arrivals, Thread, ThreadArm, ThreadRecording};
 use super::timer::Timer;
 use super::worker::{Arm, Judging};
-use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, SliceRecording};
+use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, Schedule, SliceRecording};
 use crate::scenario::WireRequest;
 
 /// The highest arrival rate per second: beyond any engine, and far enough from endless.
@@ -93,10 +93,10 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
-    if let Some(per_second) = load.arrival_rate
-        && !(per_second > 0.0 && per_second <= MOST_ARRIVALS)
-    {
-        return wrong(format!("an arrival rate of {per_second} per second"));
+    match load.schedule {
+        Schedule::Closed => {}
+        Schedule::Constant { per_second } if per_second > 0.0 && per_second <= MOST_ARRIVALS => {}
+        schedule => return wrong(format!("the schedule {schedule:?}")),
     }
     for (index, slice) in plan.slices.iter().enumerate() {
         if slice.arm >= plan.arms.len() {
@@ -116,7 +116,7 @@ fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, O
         bind_to_core(cores[part.thread as usize % cores.len()])?;
     }
     let runtime = Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-    let Some(per_second) = plan.load.arrival_rate else { return Ok((runtime, None)) };
+    let Some(per_second) = plan.load.schedule.arrival_rate() else { return Ok((runtime, None)) };
     let timer = Rc::new(Mutex::new(runtime.block_on(async { Timer::new(clock) })?));
     Ok((runtime, Some(Arrivals { per_second, part, timer, drain: plan.load.request_timeout })))
 }
@@ -142,7 +142,7 @@ impl Share {
         let arms = plan.arms.iter().zip(requests).map(|(arm, request)| {
             let arm = Arm {
                 clock: self.clock,
-                driver: RawDriver::new(arm.address, request, self.clock),
+                driver: RawDriver::new(arm.endpoint.clone(), request, self.clock),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
                 connect_timeout: load.connect_timeout.into(),
@@ -235,14 +235,14 @@ mod tests {
         let address = ([127, 0, 0, 1], 80).into();
         let plan = RoundPlan {
             scenario: "lost".to_owned(),
-            arms: vec![crate::model::ArmPlan { address, host: address.to_string(), root_pid: None }],
+            arms: vec![crate::model::ArmPlan::plain(address)],
             load: Load {
                 connections: 1,
                 threads: 1,
-                arrival_rate: None,
                 cores: Vec::new(),
                 request_timeout: Nanos(1),
                 connect_timeout: Nanos(1),
+                ..Load::default()
             },
             warm_up: Nanos::ZERO,
             slices: Vec::new(),

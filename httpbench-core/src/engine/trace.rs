@@ -43,7 +43,7 @@ async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap>::new(plan.arm.address, request, clock);
+    let driver = RawDriver::<Tap>::new(plan.arm.endpoint.clone(), request, clock);
     let mut connection = match timeout(limit, driver.connect()).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return broken(Failure::Connect(error)),

@@ -1,10 +1,8 @@
 //! What the engine is told to do: one round of one scenario.
 
-use std::net::SocketAddr;
-
 use serde::{Deserialize, Serialize};
 
-use super::Nanos;
+use super::{ArmPlan, Load, Nanos};
 
 /// One round of one scenario: every arm warmed up, then the slices in their order.
 ///
@@ -24,42 +22,6 @@ pub struct RoundPlan {
     pub slices: Vec<SlicePlan>,
 }
 
-/// One server under test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArmPlan {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The `Host` header that requests to it carry.
-    pub host: String,
-    /// The process whose descendants are the server: its supervisor. `None`: nothing is sampled.
-    pub root_pid: Option<u32>,
-}
-
-/// How an arm is loaded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Load {
-    /// Connections to each arm, shared exactly among the threads. At least 1.
-    pub connections: u32,
-    /// Engine threads, at least 1; never more than connections.
-    pub threads: u32,
-    /// Starts per second on the engine's schedule, over all connections and threads together; `None` is a closed loop, in
-    /// which each connection sends after its answer. Above 0, at most 10 million.
-    ///
-    /// Start `k` is due at `k / arrival_rate` of the arm's loaded time (the warm-up's apart), whatever the server does. When
-    /// no connection is free, its intended start stands, and it is sent as soon as one is.
-    #[serde(default)]
-    pub arrival_rate: Option<f64>,
-    /// The cores that engine threads are bound to, one after the other; empty leaves them unbound.
-    pub cores: Vec<u32>,
-    /// From the send of a request to the last byte of its answer. In an open loop also the most that a slice's end is
-    /// overrun by: what has not been answered, or not even been sent, by then is an error at that time.
-    #[serde(rename = "request_timeout_ns")]
-    pub request_timeout: Nanos,
-    /// For a connection to be established.
-    #[serde(rename = "connect_timeout_ns")]
-    pub connect_timeout: Nanos,
-}
-
 /// One slice: a short window in which one arm is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicePlan {
@@ -71,6 +33,9 @@ pub struct SlicePlan {
     /// The first part of the slice, left out of its throughput: connections fall into step in it.
     #[serde(rename = "lead_in_ns")]
     pub lead_in: Nanos,
+    /// The slice ends after exactly so many starts, shared exactly among the threads, if its length does not end it before.
+    #[serde(default)]
+    pub requests: Option<u64>,
 }
 
 /// One exchange to be shown as it goes over the wire.

@@ -72,8 +72,11 @@ pub struct ArmRecording {
     pub queued: Histogram,
     /// Actual send to first byte of the final answer's head, of good exchanges.
     pub first_byte: Histogram,
-    /// Times that connections took to be established, warm-up included.
+    /// Times that connections took to be established, without TLS, warm-up included.
     pub connect: Histogram,
+    /// Times that TLS handshakes took, warm-up included.
+    #[serde(default)]
+    pub tls: Histogram,
     /// Service times of check failures.
     pub check_failure: Histogram,
     /// Times until errors, request timeouts included: from the send or the attempt to connect, in an open loop from the
@@ -81,6 +84,12 @@ pub struct ArmRecording {
     pub error: Histogram,
     /// Connections established, warm-up included.
     pub connections: u64,
+    /// Starts of an open loop that were left out because they came too late. They are not among those started.
+    #[serde(default)]
+    pub dropped: u64,
+    /// Redirects that were followed within exchanges.
+    #[serde(default)]
+    pub redirected: u64,
     /// Statuses of completed exchanges.
     pub statuses: StatusClasses,
     /// Bytes of requests written.

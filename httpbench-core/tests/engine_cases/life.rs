@@ -113,7 +113,7 @@ fn reset_within_an_answer_has_a_class_of_its_own() {
 fn nobody_listening_is_refused_in_bounded_attempts() {
     // LG-29, LG-60
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let mut plan = plan(vec![ArmPlan { address: free, host: free.to_string(), root_pid: None }]);
+    let mut plan = plan(vec![ArmPlan::plain(free)]);
     plan.slices = vec![slice(0, 400)];
     let recording = run(&plan, &get());
     let arm = &recording.arms[0];
@@ -136,7 +136,7 @@ fn server_that_ends_in_mid_run_is_told_by_the_classes_of_the_errors() {
             stream.write_all(OK.as_bytes()).expect("sent");
         }
     });
-    let recording = run(&plan(vec![ArmPlan { address, host: address.to_string(), root_pid: None }]), &get());
+    let recording = run(&plan(vec![ArmPlan::plain(address)]), &get());
     server.join().expect("it ends");
     let counts = &recording.arms[0].counts;
     assert_eq!(counts.good, 5);
@@ -152,7 +152,7 @@ fn full_backlog_is_a_connect_timeout() {
     let address = listener.local_addr().expect("an address");
     let waiting: Vec<_> =
         (0..4).map(|_| std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(100))).collect();
-    let mut plan = plan(vec![ArmPlan { address, host: address.to_string(), root_pid: None }]);
+    let mut plan = plan(vec![ArmPlan::plain(address)]);
     plan.load.connect_timeout = Nanos::from_millis(100);
     assert_all(&run(&plan, &get()).arms[0].counts, ErrorClass::ConnectTimeout);
     drop(waiting);

@@ -25,7 +25,7 @@ pub(crate) fn post(body: &[u8]) -> WireRequest {
 }
 
 pub(crate) fn arm(peer: &Peer) -> ArmPlan {
-    ArmPlan { address: peer.address, host: peer.address.to_string(), root_pid: None }
+    ArmPlan::plain(peer.address)
 }
 
 /// One slice of 100 ms on one arm with one connection; the request timeout is long.
@@ -36,10 +36,10 @@ pub(crate) fn plan(arms: Vec<ArmPlan>) -> RoundPlan {
         load: Load {
             connections: 1,
             threads: 1,
-            arrival_rate: None,
             cores: Vec::new(),
             request_timeout: Nanos::from_secs(20),
             connect_timeout: Nanos::from_secs(5),
+            ..Load::default()
         },
         warm_up: Nanos::ZERO,
         slices: vec![slice(0, 100)],
@@ -47,7 +47,12 @@ pub(crate) fn plan(arms: Vec<ArmPlan>) -> RoundPlan {
 }
 
 pub(crate) fn slice(arm: usize, milliseconds: u64) -> SlicePlan {
-    SlicePlan { arm, length: Nanos::from_millis(milliseconds), lead_in: Nanos::from_millis(milliseconds / 10) }
+    SlicePlan {
+        arm,
+        length: Nanos::from_millis(milliseconds),
+        lead_in: Nanos::from_millis(milliseconds / 10),
+        requests: None,
+    }
 }
 
 /// Runs the plan with the same request for every arm, and checks what always holds.
@@ -61,7 +66,7 @@ pub(crate) fn run(plan: &RoundPlan, request: &WireRequest) -> Recording {
         assert_eq!(arm.first_byte.count(), arm.counts.good);
         let (scheduled, begun) =
             (of_arm(&recording, index, |slice| slice.scheduled), of_arm(&recording, index, |slice| slice.begun));
-        if plan.load.arrival_rate.is_some() {
+        if plan.load.schedule.is_open() {
             assert_eq!((scheduled, arm.response.count()), (arm.counts.started, arm.counts.good));
             assert!(begun <= scheduled);
         } else {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use httpbench_core::engine::{EngineError, run_round};
-use httpbench_core::model::{ArmPlan, ErrorClass, Nanos, RoundPlan, SliceRecording};
+use httpbench_core::model::{ArmPlan, ErrorClass, Nanos, RoundPlan, Schedule, SliceRecording};
 
 use super::load::{arm, assert_all, assert_all_good, get, plan, run, slice};
 use super::peer::{Peer, Talk, pause};
@@ -20,7 +20,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// One slice at so many starts per second.
 fn open_loop(arm: ArmPlan, per_second: f64, milliseconds: u64) -> RoundPlan {
     let mut plan = plan(vec![arm]);
-    plan.load.arrival_rate = Some(per_second);
+    plan.load.schedule = Schedule::Constant { per_second };
     plan.slices = vec![slice(0, milliseconds)];
     plan
 }
@@ -207,7 +207,7 @@ fn what_was_due_but_never_sent_is_an_error_at_the_end_of_the_drain() {
 fn server_that_restarts_is_tried_at_every_start_and_recovers() {
     // LG-41: 100 a second for 2 s, down from 0.5 to 1.0 s.
     let (address, server) = restarting(Duration::from_millis(500), Duration::from_millis(1_000));
-    let mut plan = open_loop(ArmPlan { address, host: address.to_string(), root_pid: None }, 100.0, 2_000);
+    let mut plan = open_loop(ArmPlan::plain(address), 100.0, 2_000);
     plan.load.connections = 2;
     let recording = run(&plan, &get());
     let answered = server.join().expect("the server ends");

@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -19,7 +18,7 @@ use super::framing::{Reuse, asks_to_close, field};
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Traffic};
-use crate::model::Nanos;
+use crate::model::{Endpoint, Nanos};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -30,7 +29,7 @@ pub(in crate::engine) const MAX_KEPT_BODY: usize = 8 * 1024 * 1024;
 
 /// Opens raw connections to one server, for one worker and one request.
 pub(in crate::engine) struct RawDriver<S> {
-    address: SocketAddr,
+    endpoint: Endpoint,
     shared: Rc<Shared>,
     stream: std::marker::PhantomData<fn() -> S>,
 }
@@ -57,8 +56,8 @@ enum Keep {
 }
 
 impl<S> RawDriver<S> {
-    /// For `request`, at `address`.
-    pub(in crate::engine) fn new(address: SocketAddr, request: &WireRequest, clock: Clock) -> Self {
+    /// For `request`, at `endpoint`.
+    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
@@ -66,7 +65,7 @@ impl<S> RawDriver<S> {
             keep: if request.check.needs_body() { Keep::Body } else { Keep::Nothing },
             reuse: if asks_to_close(&request.bytes) { Reuse::Close } else { Reuse::Keep },
         };
-        Self { address, shared: Rc::new(shared), stream: std::marker::PhantomData }
+        Self { endpoint, shared: Rc::new(shared), stream: std::marker::PhantomData }
     }
 }
 
@@ -75,7 +74,7 @@ impl<S: Stream> Driver for RawDriver<S> {
 
     async fn connect(&self) -> io::Result<RawConnection<S>> {
         Ok(RawConnection {
-            stream: S::open(self.address).await?,
+            stream: S::open(&self.endpoint).await?,
             shared: Rc::clone(&self.shared),
             exchange: Exchange::default(),
         })

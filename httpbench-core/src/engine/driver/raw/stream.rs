@@ -3,7 +3,6 @@
 //! Leaves HTTP to the connection.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,13 +12,15 @@ use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::model::Endpoint;
+
 /// The most bytes of an answer that a [`Tap`] keeps.
 pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
 
 /// What a raw connection needs of its transport.
 pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
     /// Connects.
-    async fn open(address: SocketAddr) -> io::Result<Self>;
+    async fn open(endpoint: &Endpoint) -> io::Result<Self>;
 
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
@@ -32,7 +33,8 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
 }
 
 impl Stream for TcpStream {
-    async fn open(address: SocketAddr) -> io::Result<Self> {
+    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
+        let Endpoint::Tcp(address) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
         let stream = Self::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(stream)
@@ -68,8 +70,8 @@ pub(in crate::engine) struct Tap {
 }
 
 impl Stream for Tap {
-    async fn open(address: SocketAddr) -> io::Result<Self> {
-        let stream = <TcpStream as Stream>::open(address).await?;
+    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
+        let stream = <TcpStream as Stream>::open(endpoint).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
     }
 
