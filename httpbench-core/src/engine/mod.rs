@@ -7,6 +7,7 @@
 
 mod clock;
 mod driver;
+mod gate;
 mod health;
 #[doc(hidden)]
 pub mod microbench;
@@ -20,10 +21,12 @@ mod starts;
 mod timeout;
 mod timer;
 mod trace;
+mod watch;
 mod worker;
 
-pub use round::run_round;
+pub use round::{run_round, run_watched};
 pub use trace::trace;
+pub use watch::{Progress, Watch};
 
 use crate::model::Counts;
 

@@ -3,6 +3,7 @@
 //! Slices end by time, so tests compare the engine's counts with the server's and never with a speed. Names that begin
 //! with `LG` in comments are those of the project's list of cases.
 
+mod counted;
 mod framing;
 mod life;
 mod load;
@@ -10,3 +11,4 @@ mod open_loop;
 mod peer;
 mod slices;
 mod stalls;
+mod watched;
