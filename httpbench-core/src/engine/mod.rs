@@ -15,6 +15,7 @@ mod observer;
 mod pacing;
 mod recorder;
 mod round;
+mod sessions;
 mod setup;
 mod slices;
 mod starts;

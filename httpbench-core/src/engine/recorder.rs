@@ -19,6 +19,8 @@ pub(super) struct Recorder {
     check_failure: Option<Box<Histogram>>,
     error: Option<Box<Histogram>>,
     open_loop: Option<Box<OpenLoop>>,
+    session: Option<Box<Histogram>>,
+    dropped: u64,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -97,6 +99,7 @@ impl Recorder {
             let times = match start.late {
                 Late::Engine => &mut open_loop.lateness,
                 Late::Connections => &mut open_loop.queued,
+                Late::Session => return,
             };
             times.record(start.taken - start.intended);
             self.tally.scheduled += 1;
@@ -145,6 +148,26 @@ impl Recorder {
         self.error.get_or_insert_default().record(after);
     }
 
+    /// So many exchanges could not even be sent when their session ended.
+    #[cold]
+    pub(super) fn lost(&mut self, exchanges: u64, failure: &Failure) {
+        self.counts.started += exchanges;
+        self.counts.errors.add_many(failure.class(), exchanges, || failure.to_string());
+        let times = self.error.get_or_insert_default();
+        times.record_many(Nanos(1), exchanges).expect("a time that can be told apart");
+    }
+
+    /// Starts of a schedule were left out.
+    pub(super) fn dropped(&mut self, starts: u64) {
+        self.dropped += starts;
+        self.tally.scheduled += starts;
+    }
+
+    /// A session had all its calls answered.
+    pub(super) fn session(&mut self, lasted: Nanos) {
+        self.session.get_or_insert_default().record(lasted);
+    }
+
     /// It was sent once more on a new connection.
     #[cold]
     pub(super) fn redone(&mut self) {
@@ -191,7 +214,12 @@ impl Recorder {
             arm.service.merge(&parts.service);
             arm.first_byte.merge(&parts.first_byte);
         }
-        for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
+        arm.dropped += self.dropped;
+        for (into, from) in [
+            (&mut arm.check_failure, &self.check_failure),
+            (&mut arm.error, &self.error),
+            (&mut arm.session, &self.session),
+        ] {
             if let Some(from) = from {
                 into.merge(from);
             }

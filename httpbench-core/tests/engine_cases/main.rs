@@ -9,6 +9,8 @@ mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod schedules;
+mod sessions;
 mod slices;
 mod stalls;
 mod watched;
