@@ -5,21 +5,22 @@
 
 use super::driver::{Failure, Traffic};
 use super::starts::{Beginning, Late};
-use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
+use super::times::Times;
+use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     counts: Counts,
     /// Service times of good answers that came in one read, which are first-byte times as well: recorded once.
-    at_once: Histogram,
+    at_once: Times,
     /// The other good answers.
-    in_parts: Option<Box<InParts>>,
-    connect: Option<Box<Histogram>>,
-    check_failure: Option<Box<Histogram>>,
-    error: Option<Box<Histogram>>,
-    open_loop: Option<Box<OpenLoop>>,
-    session: Option<Box<Histogram>>,
+    in_parts: Option<InParts>,
+    connect: Option<Times>,
+    check_failure: Option<Times>,
+    error: Option<Times>,
+    open_loop: Option<OpenLoop>,
+    session: Option<Times>,
     dropped: u64,
     connections: u64,
     statuses: StatusClasses,
@@ -30,16 +31,16 @@ pub(super) struct Recorder {
 
 #[derive(Debug, Default)]
 struct InParts {
-    service: Histogram,
-    first_byte: Histogram,
+    service: Times,
+    first_byte: Times,
 }
 
 /// What is recorded of exchanges that a schedule started.
 #[derive(Debug, Default)]
 struct OpenLoop {
-    response: Histogram,
-    lateness: Histogram,
-    queued: Histogram,
+    response: Times,
+    lateness: Times,
+    queued: Times,
 }
 
 /// What one slice counts.
@@ -153,8 +154,7 @@ impl Recorder {
     pub(super) fn lost(&mut self, exchanges: u64, failure: &Failure) {
         self.counts.started += exchanges;
         self.counts.errors.add_many(failure.class(), exchanges, || failure.to_string());
-        let times = self.error.get_or_insert_default();
-        times.record_many(Nanos(1), exchanges).expect("a time that can be told apart");
+        self.error.get_or_insert_default().record_many(Nanos::ZERO, exchanges);
     }
 
     /// Starts of a schedule were left out.
@@ -208,11 +208,11 @@ impl Recorder {
     /// Adds this recorder of slices to an arm's recording.
     pub(super) fn add_as_slices(&self, arm: &mut ArmRecording) {
         arm.counts.merge(&self.counts);
-        arm.service.merge(&self.at_once);
-        arm.first_byte.merge(&self.at_once);
+        self.at_once.add_to(&mut arm.service);
+        self.at_once.add_to(&mut arm.first_byte);
         if let Some(parts) = &self.in_parts {
-            arm.service.merge(&parts.service);
-            arm.first_byte.merge(&parts.first_byte);
+            parts.service.add_to(&mut arm.service);
+            parts.first_byte.add_to(&mut arm.first_byte);
         }
         arm.dropped += self.dropped;
         for (into, from) in [
@@ -221,13 +221,13 @@ impl Recorder {
             (&mut arm.session, &self.session),
         ] {
             if let Some(from) = from {
-                into.merge(from);
+                from.add_to(into);
             }
         }
         if let Some(open_loop) = &self.open_loop {
-            arm.response.merge(&open_loop.response);
-            arm.lateness.merge(&open_loop.lateness);
-            arm.queued.merge(&open_loop.queued);
+            open_loop.response.add_to(&mut arm.response);
+            open_loop.lateness.add_to(&mut arm.lateness);
+            open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
         arm.sent_bytes += self.traffic.sent;
@@ -242,7 +242,7 @@ impl Recorder {
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
         if let Some(connect) = &self.connect {
-            arm.connect.merge(connect);
+            connect.add_to(&mut arm.connect);
         }
     }
 }

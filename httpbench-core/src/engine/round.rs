@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
 use super::clock::Clock;
+use super::driver::Driver;
 use super::driver::raw::RawDriver;
 use super::observer::Observer;
 use super::pacing::{Arrivals, Part};
@@ -21,7 +22,8 @@ use super::timer::Timer;
 use super::watch::{Post, Watch};
 use super::worker::{Arm, Judging};
 use crate::model::{
-    ArmRecording, EngineUsage, Late, Nanos, Recording, Reuse, RoundPlan, Schedule, SlicePlan, SliceRecording,
+    ArmPlan, ArmRecording, Endpoint, EngineUsage, Late, Nanos, Recording, Reuse, RoundPlan, Schedule, SlicePlan,
+    SliceRecording,
 };
 use crate::scenario::WireRequest;
 
@@ -81,7 +83,7 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
                     return Ok(None);
                 }
                 let share = Share { part, clock, agreement, post };
-                runtime.block_on(async { share.thread(plan, requests, open_loop).run(plan).await }).map(Some)
+                runtime.block_on(share.run(plan, requests, open_loop)).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -114,6 +116,7 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
+    transport(plan)?;
     match load.schedule {
         Schedule::Closed => {}
         Schedule::Constant { per_second } | Schedule::Poisson { per_second, .. } if is_possible(per_second) => {}
@@ -174,21 +177,47 @@ struct Share {
 }
 
 impl Share {
-    /// Within the thread's runtime.
-    fn thread(
+    /// Goes through the round with the driver that the plan needs: chosen here, once, and called statically from here on.
+    async fn run(
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
         open_loop: Option<OpenLoop>,
-    ) -> Thread<RawDriver<TcpStream>> {
+    ) -> Result<ThreadRecording, EngineError> {
+        let (clock, reuse) = (self.clock, plan.load.reuse);
+        match transport(plan)? {
+            Transport::Tcp => {
+                let driver = |arm: &ArmPlan, request: &_| {
+                    RawDriver::<TcpStream>::new(arm.endpoint.clone(), request, reuse, clock)
+                };
+                self.thread(plan, requests, open_loop, driver).run(plan).await
+            }
+            Transport::Unix => {
+                let driver = |arm: &ArmPlan, request: &_| {
+                    RawDriver::<UnixStream>::new(arm.endpoint.clone(), request, reuse, clock)
+                };
+                self.thread(plan, requests, open_loop, driver).run(plan).await
+            }
+        }
+    }
+
+    /// Within the thread's runtime.
+    fn thread<D: Driver>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        open_loop: Option<OpenLoop>,
+        driver: impl Fn(&ArmPlan, &WireRequest) -> D,
+    ) -> Thread<D> {
         let load = &plan.load;
         let arms = plan.arms.iter().zip(requests).enumerate().map(|(index, (arm, request))| {
             let connections = connections(plan, index, self.part);
             let arm = Arm {
                 clock: self.clock,
-                driver: RawDriver::new(arm.endpoint.clone(), request, self.clock),
+                driver: driver(arm, request),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
+                reuse: load.reuse,
                 connect_timeout: load.connect_timeout.into(),
                 request_timeout: load.request_timeout,
             };
@@ -221,6 +250,27 @@ fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
     match starts {
         Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
         _ => connections,
+    }
+}
+
+/// By what sockets the servers are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Tcp,
+    Unix,
+}
+
+/// The one kind of sockets that all arms have: times of different kinds are not comparable, and one loop drives them all.
+fn transport(plan: &RoundPlan) -> Result<Transport, EngineError> {
+    let mut kinds = plan.arms.iter().map(|arm| match arm.endpoint {
+        Endpoint::Tcp(_) => Transport::Tcp,
+        Endpoint::Unix(_) => Transport::Unix,
+    });
+    let first = kinds.next().unwrap_or(Transport::Tcp);
+    if kinds.all(|kind| kind == first) {
+        Ok(first)
+    } else {
+        Err(EngineError::Plan("some arms listen on TCP, others on Unix domain sockets".to_owned()))
     }
 }
 

@@ -3,6 +3,7 @@
 //! Slices end by time, so tests compare the engine's counts with the server's and never with a speed. Names that begin
 //! with `LG` in comments are those of the project's list of cases.
 
+mod addresses;
 mod counted;
 mod framing;
 mod life;
@@ -11,6 +12,7 @@ mod open_loop;
 mod peer;
 mod schedules;
 mod sessions;
+mod single_use;
 mod slices;
 mod stalls;
 mod watched;

@@ -76,7 +76,7 @@ fn a_stall_is_in_the_response_times_of_all_who_should_have_been_sent_in_it() {
     assert_eq!((arm.counts.started, peer.requests(), arm.connections), (300, 300, 1));
     let response = |q| arm.response.quantile(q).expect("samples");
     let millis = Nanos::from_millis;
-    assert!((millis(1)..millis(20)).contains(&response(0.5)), "{:?}", response(0.5));
+    assert!((millis(1)..millis(200)).contains(&response(0.5)), "{:?}", response(0.5));
     assert!((millis(550)..millis(850)).contains(&response(0.9)), "{:?}", response(0.9));
     assert!((millis(1_000)..millis(1_250)).contains(&response(1.0)), "{:?}", response(1.0));
     // The service times hold one slow exchange: the last but one is an ordinary one.
@@ -103,7 +103,7 @@ fn starts_that_a_stall_makes_late_are_dropped_and_counted_where_the_plan_says_so
     // The one that stalled, and hardly any other, was slow: no burst followed.
     assert!(arm.response.max().expect("samples") >= Nanos::from_millis(1_000));
     let response = arm.response.quantile(0.95).expect("samples");
-    assert!(response < Nanos::from_millis(100), "{response:?}");
+    assert!(response < Nanos::from_millis(300), "{response:?}");
 }
 
 #[test]
