@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::thread;
 
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::time::timeout;
 
@@ -43,9 +44,9 @@ async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap>::new(plan.arm.endpoint.clone(), request, clock);
+    let driver = RawDriver::<Tap<TcpStream>>::new(plan.arm.endpoint.clone(), request, clock);
     let mut connection = match timeout(limit, driver.connect()).await {
-        Ok(Ok(connection)) => connection,
+        Ok(Ok(opened)) => opened.connection,
         Ok(Err(error)) => return broken(Failure::Connect(error)),
         Err(_) => return broken(Failure::ConnectTimeout(limit)),
     };

@@ -12,27 +12,37 @@ use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::model::Endpoint;
+use crate::model::{Endpoint, Nanos};
 
 /// The most bytes of an answer that a [`Tap`] keeps.
 pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
 
 /// What a raw connection needs of its transport.
 pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
+    /// What it is told to connect to.
+    type Target: 'static;
+
     /// Connects.
-    async fn open(endpoint: &Endpoint) -> io::Result<Self>;
+    async fn open(target: &Self::Target) -> io::Result<Self>;
+
+    /// How long the TLS handshake took that was part of [`Stream::open`]; `None` without TLS.
+    fn handshake(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
-    fn is_quiet(&self) -> bool;
+    fn is_quiet(&mut self) -> bool;
 
     /// Makes closing it leave no local port in TIME_WAIT.
     fn close_abruptly(self);
 }
 
 impl Stream for TcpStream {
+    type Target = Endpoint;
+
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Tcp(address) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
         let stream = Self::connect(address).await?;
@@ -45,7 +55,7 @@ impl Stream for TcpStream {
         Self::try_write(self, bytes)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         let mut byte = [0];
         let peeked = recv(self.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
         peeked == Err(Errno::EAGAIN)
@@ -57,10 +67,10 @@ impl Stream for TcpStream {
     }
 }
 
-/// A TCP stream that keeps what went through it.
+/// A stream that keeps what went through it.
 #[derive(Debug)]
-pub(in crate::engine) struct Tap {
-    stream: TcpStream,
+pub(in crate::engine) struct Tap<S> {
+    stream: S,
     /// Every byte written.
     pub(in crate::engine) sent: Vec<u8>,
     /// The first bytes read, up to [`TAP_BOUND`].
@@ -69,10 +79,16 @@ pub(in crate::engine) struct Tap {
     pub(in crate::engine) omitted: u64,
 }
 
-impl Stream for Tap {
-    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
-        let stream = <TcpStream as Stream>::open(endpoint).await?;
+impl<S: Stream> Stream for Tap<S> {
+    type Target = S::Target;
+
+    async fn open(target: &S::Target) -> io::Result<Self> {
+        let stream = S::open(target).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
+    }
+
+    fn handshake(&self) -> Option<Nanos> {
+        self.stream.handshake()
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -81,7 +97,7 @@ impl Stream for Tap {
         Ok(written)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         self.stream.is_quiet()
     }
 
@@ -90,7 +106,7 @@ impl Stream for Tap {
     }
 }
 
-impl AsyncRead for Tap {
+impl<S: Stream> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -102,7 +118,7 @@ impl AsyncRead for Tap {
     }
 }
 
-impl AsyncWrite for Tap {
+impl<S: Stream> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
