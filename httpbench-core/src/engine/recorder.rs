@@ -3,7 +3,7 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
-use super::driver::{Failure, Traffic};
+use super::driver::{Failure, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
 
@@ -16,6 +16,7 @@ pub(super) struct Recorder {
     /// The other good answers.
     in_parts: Option<Box<InParts>>,
     connect: Option<Box<Histogram>>,
+    tls: Option<Box<Histogram>>,
     check_failure: Option<Box<Histogram>>,
     error: Option<Box<Histogram>>,
     open_loop: Option<Box<OpenLoop>>,
@@ -143,9 +144,12 @@ impl Recorder {
     }
 
     /// A connection was established.
-    pub(super) fn connected(&mut self, time: Nanos) {
+    pub(super) fn connected(&mut self, opening: Opening) {
         self.connections += 1;
-        self.connect.get_or_insert_default().record(time);
+        self.connect.get_or_insert_default().record(opening.connect);
+        if let Some(tls) = opening.tls {
+            self.tls.get_or_insert_default().record(tls);
+        }
     }
 
     /// Bytes went over the wire.
@@ -204,8 +208,10 @@ impl Recorder {
 
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
-        if let Some(connect) = &self.connect {
-            arm.connect.merge(connect);
+        for (into, from) in [(&mut arm.connect, &self.connect), (&mut arm.tls, &self.tls)] {
+            if let Some(from) = from {
+                into.merge(from);
+            }
         }
     }
 }
@@ -269,10 +275,12 @@ mod tests {
         let mut recorder = Recorder::default();
         recorder.started(());
         recorder.good((), end(1_000));
-        recorder.connected(Nanos(5));
+        recorder.connected(Opening { connect: Nanos(5), tls: Some(Nanos(7)) });
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);
-        assert_eq!((arm.warm_up.good, arm.connections, arm.connect.count()), (1, 1, 1));
+        assert_eq!((arm.warm_up.good, arm.connections), (1, 1));
+        assert_eq!((arm.connect.count(), arm.connect.max()), (1, Some(Nanos(5))));
+        assert_eq!((arm.tls.count(), arm.tls.max()), (1, Some(Nanos(7))));
         assert_eq!((arm.counts.good, arm.service.count(), arm.statuses.success), (0, 0, 0));
     }
 

@@ -27,9 +27,10 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
             Ok(runtime.block_on(async {
-                match plan.arm.endpoint {
-                    Endpoint::Tcp(_) => exchange::<TcpStream>(plan, request).await,
-                    Endpoint::Unix(_) => exchange::<UnixStream>(plan, request).await,
+                let target = plan.arm.endpoint.clone();
+                match target {
+                    Endpoint::Tcp(_) => exchange::<TcpStream>(target, plan, request).await,
+                    Endpoint::Unix(_) => exchange::<UnixStream>(target, plan, request).await,
                 }
             }))
         };
@@ -40,7 +41,7 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
     })
 }
 
-async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest) -> Trace {
+async fn exchange<S: Stream>(target: S::Target, plan: &TracePlan, request: &WireRequest) -> Trace {
     let clock = Clock::new();
     let limit = plan.timeout.as_duration();
     let broken = |failure: Failure| Trace {
@@ -49,9 +50,9 @@ async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest) -> Trace {
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap<S>>::new(plan.arm.endpoint.clone(), request, Reuse::Keep, clock);
+    let driver = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
     let mut connection = match timeout(limit, driver.connect()).await {
-        Ok(Ok(connection)) => connection,
+        Ok(Ok(opened)) => opened.connection,
         Ok(Err(error)) => return broken(Failure::Connect(error)),
         Err(_) => return broken(Failure::ConnectTimeout(limit)),
     };

@@ -98,13 +98,14 @@ impl<C: Connection> Slot<C> {
         arm: &Arm<D>,
         recorder: &RefCell<Recorder>,
     ) -> Result<(), Failure> {
-        let asked = arm.clock.now();
-        let connection = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
+        let opened = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
             Ok(opened) => opened.map_err(Failure::Connect)?,
             Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
         };
-        recorder.borrow_mut().connected(arm.clock.now() - asked);
-        self.open = Some(Open { connection, age: Age::Fresh });
+        if let Some(opening) = opened.opening {
+            recorder.borrow_mut().connected(opening);
+        }
+        self.open = Some(Open { connection: opened.connection, age: Age::Fresh });
         self.wait = FIRST_WAIT;
         Ok(())
     }

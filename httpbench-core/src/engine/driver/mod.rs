@@ -20,8 +20,26 @@ pub(super) trait Driver: 'static {
     /// What it opens.
     type Connection: Connection;
 
-    /// Opens one.
-    async fn connect(&self) -> io::Result<Self::Connection>;
+    /// Opens one, or joins one that carries several exchanges at once.
+    async fn connect(&self) -> io::Result<Opened<Self::Connection>>;
+}
+
+/// A connection that is ready for its first exchange.
+#[derive(Debug)]
+pub(super) struct Opened<C> {
+    /// The connection.
+    pub(super) connection: C,
+    /// What it took to open it; `None` if somebody else opened it.
+    pub(super) opening: Option<Opening>,
+}
+
+/// What it took to open a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opening {
+    /// Until the transport was connected, without TLS.
+    pub(super) connect: Nanos,
+    /// From then to the end of the TLS handshake, where there is one.
+    pub(super) tls: Option<Nanos>,
 }
 
 /// One connection to a server.

@@ -17,8 +17,8 @@ use super::decode::{Decoder, Ended, RememberedHead};
 use super::framing::{Wanted, field};
 use super::stream::Stream;
 use crate::engine::clock::Clock;
-use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Traffic};
-use crate::model::{Endpoint, Nanos, Reuse};
+use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Opened, Opening, Traffic};
+use crate::model::{Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -28,10 +28,9 @@ const BUFFER: usize = 64 * 1024;
 pub(in crate::engine) const MAX_KEPT_BODY: usize = 8 * 1024 * 1024;
 
 /// Opens raw connections to one server, for one worker and one request.
-pub(in crate::engine) struct RawDriver<S> {
-    endpoint: Endpoint,
+pub(in crate::engine) struct RawDriver<S: Stream> {
+    target: S::Target,
     shared: Rc<Shared>,
-    stream: std::marker::PhantomData<fn() -> S>,
 }
 
 /// What all connections of a driver use in turn.
@@ -55,9 +54,9 @@ enum Keep {
     Nothing,
 }
 
-impl<S> RawDriver<S> {
-    /// For `request`, at `endpoint`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
-    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
+impl<S: Stream> RawDriver<S> {
+    /// For `request`, at `target`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
+    pub(in crate::engine) fn new(target: S::Target, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
@@ -68,19 +67,20 @@ impl<S> RawDriver<S> {
                 Reuse::Close => Wanted::Closed,
             },
         };
-        Self { endpoint, shared: Rc::new(shared), stream: std::marker::PhantomData }
+        Self { target, shared: Rc::new(shared) }
     }
 }
 
 impl<S: Stream> Driver for RawDriver<S> {
     type Connection = RawConnection<S>;
 
-    async fn connect(&self) -> io::Result<RawConnection<S>> {
-        Ok(RawConnection {
-            stream: S::open(&self.endpoint).await?,
-            shared: Rc::clone(&self.shared),
-            exchange: Exchange::default(),
-        })
+    async fn connect(&self) -> io::Result<Opened<RawConnection<S>>> {
+        let asked = self.shared.clock.now();
+        let stream = S::open(&self.target).await?;
+        let tls = stream.handshake();
+        let connect = self.shared.clock.now() - asked - tls.unwrap_or_default();
+        let connection = RawConnection { stream, shared: Rc::clone(&self.shared), exchange: Exchange::default() };
+        Ok(Opened { connection, opening: Some(Opening { connect, tls }) })
     }
 }
 

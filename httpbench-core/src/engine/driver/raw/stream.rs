@@ -6,33 +6,47 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::model::Endpoint;
+use crate::model::{Endpoint, Nanos};
 
 /// The most bytes of an answer that a [`Tap`] keeps.
 pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
 
+/// Before a Unix domain socket whose listener's queue was full is tried again.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
+
 /// What a raw connection needs of its transport.
 pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
+    /// What it is told to connect to.
+    type Target: 'static;
+
     /// Connects.
-    async fn open(endpoint: &Endpoint) -> io::Result<Self>;
+    async fn open(target: &Self::Target) -> io::Result<Self>;
+
+    /// How long the TLS handshake took that was part of [`Stream::open`]; `None` without TLS.
+    fn handshake(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
-    fn is_quiet(&self) -> bool;
+    fn is_quiet(&mut self) -> bool;
 
     /// Makes closing it leave no local port in TIME_WAIT.
     fn close_abruptly(self);
 }
 
 impl Stream for TcpStream {
+    type Target = Endpoint;
+
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Tcp(address) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
         let stream = Self::connect(address).await?;
@@ -45,7 +59,7 @@ impl Stream for TcpStream {
         Self::try_write(self, bytes)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         is_quiet(self.as_raw_fd())
     }
 
@@ -62,10 +76,17 @@ fn is_quiet(socket: RawFd) -> bool {
 }
 
 impl Stream for UnixStream {
+    type Target = Endpoint;
+
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
-        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
-        Self::connect(path).await
+        loop {
+            match Self::connect(path).await {
+                // Where the listener's queue is full, Linux says so at once instead of waiting as it does for TCP.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_FULL).await,
+                connected => return connected,
+            }
+        }
     }
 
     #[inline]
@@ -73,7 +94,7 @@ impl Stream for UnixStream {
         Self::try_write(self, bytes)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         is_quiet(self.as_raw_fd())
     }
 
@@ -94,9 +115,15 @@ pub(in crate::engine) struct Tap<S> {
 }
 
 impl<S: Stream> Stream for Tap<S> {
-    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
-        let stream = S::open(endpoint).await?;
+    type Target = S::Target;
+
+    async fn open(target: &S::Target) -> io::Result<Self> {
+        let stream = S::open(target).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
+    }
+
+    fn handshake(&self) -> Option<Nanos> {
+        self.stream.handshake()
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -105,7 +132,7 @@ impl<S: Stream> Stream for Tap<S> {
         Ok(written)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         self.stream.is_quiet()
     }
 
@@ -114,7 +141,7 @@ impl<S: Stream> Stream for Tap<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
+impl<S: Stream> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -126,7 +153,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
+impl<S: Stream> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
