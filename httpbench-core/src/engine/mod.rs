@@ -1,12 +1,14 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
-//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes, `pacing` says when an
+//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes,
+//! `follow` goes after redirects, `pacing` says when an
 //! exchange starts, `starts` which connection takes it, `timer` wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod clock;
 mod driver;
+mod follow;
 mod health;
 #[doc(hidden)]
 pub mod microbench;

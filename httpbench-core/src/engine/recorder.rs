@@ -3,7 +3,7 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
-use super::driver::{Failure, Opening, Traffic};
+use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
 
@@ -23,6 +23,7 @@ pub(super) struct Recorder {
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
+    redirected: u64,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
 }
@@ -154,9 +155,17 @@ impl Recorder {
 
     /// Bytes went over the wire.
     pub(super) fn traffic(&mut self, traffic: Traffic) {
-        self.traffic.sent += traffic.sent;
-        self.traffic.received += traffic.received;
-        self.traffic.body += traffic.body;
+        self.traffic += traffic;
+    }
+
+    /// Redirects were followed.
+    #[cold]
+    pub(super) fn hops(&mut self, hops: &Hops) {
+        self.redirected += hops.redirected;
+        self.counts.redone += hops.redone;
+        self.connections += hops.connect.count();
+        self.connect.get_or_insert_default().merge(&hops.connect);
+        self.tls.get_or_insert_default().merge(&hops.tls);
     }
 
     /// Whether [`Recorder::first_answer`] is still wanted.
@@ -197,6 +206,7 @@ impl Recorder {
             arm.queued.merge(&open_loop.queued);
         }
         arm.statuses += self.statuses;
+        arm.redirected += self.redirected;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;

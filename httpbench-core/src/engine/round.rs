@@ -12,7 +12,8 @@ use tokio::sync::Mutex;
 use super::EngineError;
 use super::clock::Clock;
 use super::driver::Driver;
-use super::driver::raw::RawDriver;
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, expects_continue};
+use super::follow::{FollowDriver, Names};
 use super::observer::Observer;
 use super::pacing::Part;
 use super::setup::{bind_to_core, reserve_descriptors};
@@ -38,7 +39,9 @@ const MOST_ARRIVALS: f64 = 1e7;
 pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recording, EngineError> {
     check(plan, &requests)?;
     let threads = plan.load.threads.min(plan.load.connections);
-    let connections = u64::from(plan.load.connections) * plan.arms.len() as u64;
+    // A connection that follows redirects may hold another one to another server.
+    let each = if plan.load.redirects == 0 { 1 } else { 2 };
+    let connections = u64::from(plan.load.connections) * plan.arms.len() as u64 * each;
     reserve_descriptors(connections, u64::from(threads))?;
     let clock = Clock::new();
     let agreement = Arc::new(Agreement::new(threads));
@@ -141,21 +144,32 @@ impl Share {
         requests: &[WireRequest],
         arrivals: Option<Arrivals>,
     ) -> Result<ThreadRecording, EngineError> {
-        let (clock, reuse) = (self.clock, plan.load.reuse);
         match transport(plan)? {
-            Transport::Tcp => {
-                let driver = |arm: &ArmPlan, request: &_| {
-                    RawDriver::<TcpStream>::new(arm.endpoint.clone(), request, reuse, clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
-            }
-            Transport::Unix => {
-                let driver = |arm: &ArmPlan, request: &_| {
-                    RawDriver::<UnixStream>::new(arm.endpoint.clone(), request, reuse, clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
-            }
+            Transport::Tcp => self.run_on::<TcpStream>(plan, requests, arrivals, |arm| arm.endpoint.clone()).await,
+            Transport::Unix => self.run_on::<UnixStream>(plan, requests, arrivals, |arm| arm.endpoint.clone()).await,
         }
+    }
+
+    /// HTTP/1 by the raw driver; wrapped, where bodies wait or redirects are followed.
+    async fn run_on<S: Stream>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+        target: impl Fn(&ArmPlan) -> S::Target,
+    ) -> Result<ThreadRecording, EngineError> {
+        let (clock, load) = (self.clock, &plan.load);
+        let raw = |arm: &ArmPlan, request: &_| RawDriver::<S>::new(target(arm), request, load.reuse, clock);
+        let waits = requests.iter().any(|request| expects_continue(&request.bytes).is_some());
+        if load.redirects == 0 && !waits {
+            return self.thread(plan, requests, arrivals, raw).run(plan).await;
+        }
+        let names = Rc::new(Names::default());
+        let driver = |arm: &ArmPlan, request: &_| {
+            let home = ContinueDriver::new(raw(arm, request), load.request_timeout);
+            FollowDriver::new(home, arm.tls.is_some(), load, &names, clock)
+        };
+        self.thread(plan, requests, arrivals, driver).run(plan).await
     }
 
     /// Within the thread's runtime.

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::EngineError;
 use super::clock::Clock;
-use super::driver::raw::{RawDriver, Stream, Tap};
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, Tap};
 use super::driver::{Connection, Driver, Failure};
 use super::worker::judge_answer;
 use crate::model::{Endpoint, Reuse, Trace, TracePlan, TracedAnswer};
@@ -50,7 +50,8 @@ async fn exchange<S: Stream>(target: S::Target, plan: &TracePlan, request: &Wire
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
+    let raw = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
+    let driver = ContinueDriver::new(raw, plan.timeout);
     let mut connection = match timeout(limit, driver.connect()).await {
         Ok(Ok(opened)) => opened.connection,
         Ok(Err(error)) => return broken(Failure::Connect(error)),

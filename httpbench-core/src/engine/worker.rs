@@ -113,14 +113,14 @@ impl<C: Connection> Slot<C> {
     /// Lets go of a connection that the server has ended.
     fn close(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
         }
     }
 
     /// Ends a connection that the server would keep open.
     fn abandon(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
             open.connection.abandon();
         }
     }
@@ -173,9 +173,18 @@ pub(super) async fn drive<D: Driver, S: Starts>(
         free = now;
     }
     if let Some(open) = &mut slot.open {
-        recorder.borrow_mut().traffic(open.connection.take_traffic());
+        hand_over(&mut open.connection, &recorder);
     }
     slot
+}
+
+/// Records what a connection has counted by itself.
+fn hand_over(connection: &mut impl Connection, recorder: &RefCell<Recorder>) {
+    let mut recorder = recorder.borrow_mut();
+    recorder.traffic(connection.take_traffic());
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
 }
 
 /// An exchange that broke.
@@ -254,7 +263,7 @@ async fn perform<D: Driver, S: Starts>(
 /// Judges and records a complete answer; answers the time from which the connection is free.
 #[inline]
 fn finish<D: Driver>(
-    connection: &D::Connection,
+    connection: &mut D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
     beginning: impl Beginning,
@@ -270,6 +279,10 @@ fn finish<D: Driver>(
             body_bytes: answer.body_bytes,
             server: connection.field("server"),
         });
+    }
+    if let Some(text) = connection.objection() {
+        recorder.check_failure(end, || text);
+        return ended;
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {

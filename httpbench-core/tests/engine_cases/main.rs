@@ -4,11 +4,13 @@
 //! with `LG` in comments are those of the project's list of cases.
 
 mod addresses;
+mod expect;
 mod framing;
 mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod redirects;
 mod single_use;
 mod slices;
 mod stalls;

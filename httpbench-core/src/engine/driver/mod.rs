@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use nix::errno::Errno;
 
-use crate::model::{ErrorClass, Nanos};
+use crate::model::{ErrorClass, Histogram, Nanos};
 use crate::scenario::WireRequest;
 
 use raw::ProtocolError;
@@ -57,6 +57,11 @@ pub(super) trait Connection: 'static {
     /// The value of the first header called so in the last answer, where the driver keeps it.
     fn field(&self, name: &str) -> Option<String>;
 
+    /// Why the last answer, complete as it is, is wrong whatever its check says. Asked once for each answer.
+    fn objection(&mut self) -> Option<String> {
+        None
+    }
+
     /// Whether the idle connection can carry another exchange: the server has neither closed it nor sent anything.
     fn is_quiet(&mut self) -> bool;
 
@@ -65,6 +70,11 @@ pub(super) trait Connection: 'static {
 
     /// What went over the wire since the last call.
     fn take_traffic(&mut self) -> Traffic;
+
+    /// What following redirects took since the last call.
+    fn take_hops(&mut self) -> Option<Box<Hops>> {
+        None
+    }
 }
 
 /// A complete answer.
@@ -111,6 +121,37 @@ pub(super) struct Traffic {
     pub(super) body: u64,
 }
 
+impl std::ops::AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.body += other.body;
+    }
+}
+
+/// What following redirects took, beyond the exchanges that they are part of.
+#[derive(Debug, Default)]
+pub(super) struct Hops {
+    /// Redirects that were followed.
+    pub(super) redirected: u64,
+    /// Requests that were sent once more on a new connection.
+    pub(super) redone: u64,
+    /// Connect times of connections that were opened on the way.
+    pub(super) connect: Histogram,
+    /// Their TLS handshakes.
+    pub(super) tls: Histogram,
+}
+
+impl Hops {
+    /// A connection was opened.
+    pub(super) fn opened(&mut self, opening: Opening) {
+        self.connect.record(opening.connect);
+        if let Some(tls) = opening.tls {
+            self.tls.record(tls);
+        }
+    }
+}
+
 /// Why an exchange broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -146,6 +187,14 @@ pub(super) enum Failure {
         /// What the operating system says.
         source: io::Error,
     },
+    /// It broke after a redirect had been followed.
+    #[error("after a redirect to {to}: {source}")]
+    Redirected {
+        /// Where to.
+        to: String,
+        /// What happened there.
+        source: Box<Failure>,
+    },
     /// What came is not HTTP.
     #[error(transparent)]
     Protocol(Box<ProtocolError>),
@@ -159,6 +208,7 @@ impl Failure {
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
+            Self::Redirected { source, .. } => source.class(),
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Protocol(_) => ErrorClass::Protocol,
         }
