@@ -17,14 +17,16 @@ use crate::scenario::WireRequest;
 pub(in crate::engine) struct FollowConnection<D: Driver> {
     shared: Rc<Shared<D>>,
     home: Option<D::Connection>,
-    guest: Option<Guest>,
+    guest: Option<Box<Guest>>,
     chain: Chain,
     /// What the chain waits for before it can go on.
-    opening: Option<Pin<Box<dyn Future<Output = Result<Arrived<D>, Failure>>>>>,
+    opening: Option<Opens<D>>,
     hops: Option<Box<Hops>>,
     /// Of connections that are gone.
     traffic: Traffic,
 }
+
+type Opens<D> = Pin<Box<dyn Future<Output = Result<Arrived<D>, Failure>>>>;
 
 /// A connection that a hop needed.
 pub(super) type Arrived<D> = Opened<Party<D>>;
@@ -32,7 +34,7 @@ pub(super) type Arrived<D> = Opened<Party<D>>;
 /// To whom a connection leads.
 pub(super) enum Party<D: Driver> {
     Home(D::Connection),
-    Guest(Guest),
+    Guest(Box<Guest>),
 }
 
 /// A connection to another origin.

@@ -72,8 +72,7 @@ pub(super) fn next(request: &WireRequest, status: u16, from: &Place, to: &Place)
     let leaves = from.origin != to.origin;
     let dropped = |name: &str| {
         let is = |other: &&str| name.eq_ignore_ascii_case(other);
-        (becomes_get && OF_BODY.iter().any(|other| is(&other)))
-            || (leaves && (CREDENTIALS.iter().any(|other| is(&other)) || is(&"host")))
+        (becomes_get && OF_BODY.iter().any(&is)) || (leaves && (CREDENTIALS.iter().any(&is) || is(&"host")))
     };
     let method = if becomes_get { "GET" } else { head.method };
     let mut bytes = format!("{method} {} {}\r\n", to.target, head.version).into_bytes();

@@ -91,7 +91,7 @@ impl<D: Driver> Shared<D> {
 
     async fn open_guest(self: Rc<Self>, origin: Origin, request: WireRequest) -> Result<Arrived<D>, Failure> {
         let opened = self.in_time(self.connect_guest(&origin, &request)).await?;
-        let guest = Guest { origin, connection: opened.connection, after: After::Open };
+        let guest = Box::new(Guest { origin, connection: opened.connection, after: After::Open });
         Ok(Opened { connection: Party::Guest(guest), opening: opened.opening })
     }
 
