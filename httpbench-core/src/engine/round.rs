@@ -10,8 +10,12 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
+use super::carrier::Carrier;
 use super::clock::Clock;
+use super::driver::Driver;
 use super::driver::raw::RawDriver;
+#[cfg(feature = "tls")]
+use super::driver::tls;
 use super::observer::Observer;
 use super::pacing::Part;
 use super::setup::{bind_to_core, reserve_descriptors};
@@ -34,6 +38,7 @@ const MOST_ARRIVALS: f64 = 1e7;
 /// When the plan contradicts itself, or the operating system refuses threads, descriptors or core bindings.
 pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recording, EngineError> {
     check(plan, &requests)?;
+    let carrier = Carrier::of(plan)?;
     let threads = plan.load.threads.min(plan.load.connections);
     let connections = u64::from(plan.load.connections) * plan.arms.len() as u64;
     reserve_descriptors(connections, u64::from(threads))?;
@@ -46,7 +51,8 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
         let mut go = Vec::new();
         for index in 0..threads {
             let (start, started) = mpsc::channel::<()>();
-            let (agreement, report, requests) = (Arc::clone(&agreement), report.clone(), &requests);
+            let (agreement, report) = (Arc::clone(&agreement), report.clone());
+            let (requests, carrier) = (&requests, &carrier);
             let body = move || -> Result<Option<ThreadRecording>, EngineError> {
                 let (runtime, arrivals) = match set_up(plan, clock, Part { thread: index, threads }) {
                     Ok(granted) => granted,
@@ -60,7 +66,7 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
                     return Ok(None);
                 }
                 let share = Share { index, threads, clock, agreement };
-                runtime.block_on(async { share.thread(plan, requests, arrivals).run(plan).await }).map(Some)
+                runtime.block_on(share.run(plan, requests, arrivals, carrier)).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -130,19 +136,48 @@ struct Share {
 }
 
 impl Share {
-    /// Within the thread's runtime.
-    fn thread(
+    /// Goes through the round with the driver that carries the plan: chosen here, and called statically from here on.
+    async fn run(
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
         arrivals: Option<Arrivals>,
-    ) -> Thread<RawDriver<TcpStream>> {
+        carrier: &Carrier,
+    ) -> Result<ThreadRecording, EngineError> {
+        let clock = self.clock;
+        match carrier {
+            Carrier::Raw => {
+                let driver = |index: usize| {
+                    RawDriver::<TcpStream>::new(plan.arms[index].endpoint.clone(), &requests[index], clock)
+                };
+                self.thread(plan, requests, arrivals, driver).run(plan).await
+            }
+            #[cfg(feature = "tls")]
+            Carrier::Secured(settings) => {
+                let driver = |index: usize| {
+                    let transport = plan.arms[index].endpoint.clone();
+                    let target = tls::Target { transport, settings: settings[index].clone(), clock };
+                    RawDriver::<tls::TlsStream<TcpStream>>::new(target, &requests[index], clock)
+                };
+                self.thread(plan, requests, arrivals, driver).run(plan).await
+            }
+        }
+    }
+
+    /// Within the thread's runtime. `driver` is asked for that of each arm, by its index.
+    fn thread<D: Driver>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+        driver: impl Fn(usize) -> D,
+    ) -> Thread<D> {
         let load = &plan.load;
         let connections = share(load.connections, self.threads, self.index);
-        let arms = plan.arms.iter().zip(requests).map(|(arm, request)| {
+        let arms = requests.iter().enumerate().map(|(index, request)| {
             let arm = Arm {
                 clock: self.clock,
-                driver: RawDriver::new(arm.endpoint.clone(), request, self.clock),
+                driver: driver(index),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
                 connect_timeout: load.connect_timeout.into(),

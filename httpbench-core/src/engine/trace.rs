@@ -47,7 +47,7 @@ async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
     let driver = RawDriver::<Tap<TcpStream>>::new(plan.arm.endpoint.clone(), request, clock);
     let mut connection = match timeout(limit, driver.connect()).await {
         Ok(Ok(opened)) => opened.connection,
-        Ok(Err(error)) => return broken(Failure::Connect(error)),
+        Ok(Err(error)) => return broken(Failure::to_connect(error)),
         Err(_) => return broken(Failure::ConnectTimeout(limit)),
     };
     let sent = clock.now();

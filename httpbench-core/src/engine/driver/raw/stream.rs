@@ -36,6 +36,11 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
     fn is_quiet(&mut self) -> bool;
 
+    /// Bytes written and read on the wire since the last call, where those are others than went through the stream.
+    fn wire(&mut self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Makes closing it leave no local port in TIME_WAIT.
     fn close_abruptly(self);
 }
