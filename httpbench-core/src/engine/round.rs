@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Transport, Way};
 use super::clock::Clock;
 use super::driver::Driver;
-use super::driver::raw::RawDriver;
+use super::driver::raw::{RawDriver, Stream};
 #[cfg(feature = "tls")]
-use super::driver::tls;
+use super::driver::tls::{self, TlsStream};
 use super::observer::Observer;
 use super::pacing::Part;
 use super::setup::{bind_to_core, reserve_descriptors};
@@ -144,24 +144,34 @@ impl Share {
         arrivals: Option<Arrivals>,
         carrier: &Carrier,
     ) -> Result<ThreadRecording, EngineError> {
-        let clock = self.clock;
-        match carrier {
-            Carrier::Raw => {
-                let driver = |index: usize| {
-                    RawDriver::<TcpStream>::new(plan.arms[index].endpoint.clone(), &requests[index], clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
-            }
+        let endpoint = |index: usize| plan.arms[index].endpoint.clone();
+        match (&carrier.way, carrier.transport) {
+            (Way::Raw, Transport::Tcp) => self.raw::<TcpStream>(plan, requests, arrivals, endpoint).await,
+            (Way::Raw, Transport::Unix) => self.raw::<UnixStream>(plan, requests, arrivals, endpoint).await,
             #[cfg(feature = "tls")]
-            Carrier::Secured(settings) => {
-                let driver = |index: usize| {
-                    let transport = plan.arms[index].endpoint.clone();
-                    let target = tls::Target { transport, settings: settings[index].clone(), clock };
-                    RawDriver::<tls::TlsStream<TcpStream>>::new(target, &requests[index], clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
+            (Way::Secured(settings), transport) => {
+                let clock = self.clock;
+                let target =
+                    |index: usize| tls::Target { transport: endpoint(index), settings: settings[index].clone(), clock };
+                match transport {
+                    Transport::Tcp => self.raw::<TlsStream<TcpStream>>(plan, requests, arrivals, target).await,
+                    Transport::Unix => self.raw::<TlsStream<UnixStream>>(plan, requests, arrivals, target).await,
+                }
             }
         }
+    }
+
+    /// Over HTTP/1, one exchange at a time on a connection.
+    async fn raw<S: Stream>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+        target: impl Fn(usize) -> S::Target,
+    ) -> Result<ThreadRecording, EngineError> {
+        let (clock, reuse) = (self.clock, plan.load.reuse);
+        let driver = |index: usize| RawDriver::<S>::new(target(index), &requests[index], reuse, clock);
+        self.thread(plan, requests, arrivals, driver).run(plan).await
     }
 
     /// Within the thread's runtime. `driver` is asked for that of each arm, by its index.
@@ -180,6 +190,7 @@ impl Share {
                 driver: driver(index),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
+                reuse: load.reuse,
                 connect_timeout: load.connect_timeout.into(),
                 request_timeout: load.request_timeout,
             };

@@ -22,7 +22,7 @@ use super::starts::{Line, Starts, Unscheduled};
 use super::timer::Timer;
 use super::worker::{Arm, Slot, drive};
 use super::{EngineError, worker};
-use crate::model::{Nanos, RoundPlan, SlicePlan};
+use crate::model::{Nanos, Reuse, RoundPlan, SlicePlan};
 
 /// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
 const SET_UP: Nanos = Nanos::from_millis(500);
@@ -133,8 +133,11 @@ impl<D: Driver> ThreadArm<D> {
     }
 
     /// Opens what is not open. What fails is tried again until `deadline`; after that the worker loop meets the failure,
-    /// where it counts.
+    /// where it counts. Where each exchange opens a connection of its own, none is open before it.
     async fn open(&mut self, recorder: &Rc<RefCell<Recorder>>, deadline: Nanos) {
+        if self.arm.reuse == Reuse::Close {
+            return;
+        }
         let mut tasks = Vec::with_capacity(self.slots.len());
         for mut slot in self.slots.drain(..) {
             let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));

@@ -280,7 +280,7 @@ impl<S: Stream> AsyncWrite for TlsStream<S> {
 /// An error within a handshake, as one of TLS: also where the server simply hangs up.
 fn in_handshake(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        return io::Error::other(Refusal("the server closed the connection within it".to_owned()));
+        return io::Error::other(Refusal("the server closed the connection within its handshake".to_owned()));
     }
     error
 }
@@ -303,9 +303,14 @@ pub(super) fn explain(error: &io::Error) -> Option<String> {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             "the server speaks none of the protocols that were offered by ALPN".to_owned()
         }
-        rustls::Error::AlertReceived(AlertDescription::UnknownCA | AlertDescription::BadCertificate) => {
-            "the server does not accept the client certificate".to_owned()
-        }
+        rustls::Error::AlertReceived(
+            AlertDescription::UnknownCA
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::DecryptError
+            | AlertDescription::AccessDenied,
+        ) => "the server does not accept the client certificate".to_owned(),
         rustls::Error::AlertReceived(AlertDescription::UnrecognisedName) => {
             "the server knows no site of the name that it was asked for".to_owned()
         }
@@ -331,7 +336,9 @@ fn explain_certificate(why: &CertificateError) -> String {
             if presented.is_empty() { "no name at all".to_owned() } else { presented.join(", ") }
         ),
         CertificateError::Revoked => format!("{certificate} was revoked"),
-        CertificateError::BadSignature => format!("{certificate} is not signed by whom it names"),
+        CertificateError::BadSignature => {
+            format!("{certificate} is signed by nobody who is trusted: only the name is that of a trusted authority")
+        }
         CertificateError::Other(OtherError(why)) => format!("{certificate} cannot be used: {why}"),
         other => format!("{certificate} is not accepted: {other}"),
     }

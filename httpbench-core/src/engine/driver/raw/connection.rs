@@ -14,11 +14,11 @@ use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
 
 use super::decode::{Decoder, Ended, RememberedHead};
-use super::framing::{Reuse, asks_to_close, field};
+use super::framing::{Wanted, field};
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Opened, Opening, Traffic};
-use crate::model::Nanos;
+use crate::model::{Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -38,8 +38,8 @@ struct Shared {
     clock: Clock,
     memory: RefCell<Memory>,
     keep: Keep,
-    /// What the request itself says of the connection.
-    reuse: Reuse,
+    /// What an answer must say for its connection to be used again.
+    wanted: Wanted,
 }
 
 struct Memory {
@@ -55,14 +55,17 @@ enum Keep {
 }
 
 impl<S: Stream> RawDriver<S> {
-    /// For `request`, at `target`.
-    pub(in crate::engine) fn new(target: S::Target, request: &WireRequest, clock: Clock) -> Self {
+    /// For `request`, at `target`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
+    pub(in crate::engine) fn new(target: S::Target, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
             memory: RefCell::new(memory),
             keep: if request.check.needs_body() { Keep::Body } else { Keep::Nothing },
-            reuse: if asks_to_close(&request.bytes) { Reuse::Close } else { Reuse::Keep },
+            wanted: match reuse {
+                Reuse::Keep => Wanted::by(&request.bytes),
+                Reuse::Close => Wanted::Closed,
+            },
         };
         Self { target, shared: Rc::new(shared) }
     }
@@ -145,8 +148,8 @@ impl<S: Stream> Connection for RawConnection<S> {
         if body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(body) }
     }
 
-    fn server(&self) -> Option<String> {
-        field(self.shared.memory.borrow().head.bytes(), "server")
+    fn field(&self, name: &str) -> Option<String> {
+        field(self.shared.memory.borrow().head.bytes(), name)
     }
 
     fn is_quiet(&mut self) -> bool {
@@ -227,7 +230,7 @@ impl Exchange {
             return None;
         }
         let whole = fed.taken == piece.len() && self.unwritten == 0;
-        let keep = whole && self.decoder.reuse() == Reuse::Keep && shared.reuse == Reuse::Keep;
+        let keep = whole && shared.wanted.allows(self.decoder.reuse());
         Some(Ok(self.answer(if keep { After::Open } else { After::Spent })))
     }
 

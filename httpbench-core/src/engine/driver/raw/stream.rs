@@ -1,16 +1,16 @@
-//! The byte streams that a raw connection runs on: a TCP stream, or one that keeps what went through it.
+//! The byte streams that a raw connection runs on: TCP, Unix domain sockets, or one of them that keeps what went through it.
 //!
 //! Leaves HTTP to the connection.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::model::{Endpoint, Nanos};
 
@@ -61,15 +61,41 @@ impl Stream for TcpStream {
     }
 
     fn is_quiet(&mut self) -> bool {
-        let mut byte = [0];
-        let peeked = recv(self.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
-        peeked == Err(Errno::EAGAIN)
+        is_quiet(self.as_raw_fd())
     }
 
     fn close_abruptly(self) {
         // With a zero linger time the close sends RST. If that option fails, so be it: the port waits for a minute.
         let _ = self.set_zero_linger();
     }
+}
+
+fn is_quiet(socket: RawFd) -> bool {
+    let mut byte = [0];
+    let peeked = recv(socket, &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+    peeked == Err(Errno::EAGAIN)
+}
+
+impl Stream for UnixStream {
+    type Target = Endpoint;
+
+    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
+        let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
+        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
+        Self::connect(path).await
+    }
+
+    #[inline]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, bytes)
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        is_quiet(self.as_raw_fd())
+    }
+
+    /// These sockets have no ports.
+    fn close_abruptly(self) {}
 }
 
 /// A stream that keeps what went through it.
@@ -111,7 +137,7 @@ impl<S: Stream> Stream for Tap<S> {
     }
 }
 
-impl<S: Stream> AsyncRead for Tap<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -123,7 +149,7 @@ impl<S: Stream> AsyncRead for Tap<S> {
     }
 }
 
-impl<S: Stream> AsyncWrite for Tap<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
