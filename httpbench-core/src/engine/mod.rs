@@ -8,6 +8,7 @@
 mod carrier;
 mod clock;
 mod driver;
+mod gate;
 mod health;
 #[doc(hidden)]
 pub mod microbench;
@@ -21,10 +22,12 @@ mod starts;
 mod timeout;
 mod timer;
 mod trace;
+mod watch;
 mod worker;
 
-pub use round::run_round;
+pub use round::{run_round, run_watched};
 pub use trace::trace;
+pub use watch::{Progress, Watch};
 
 use crate::model::Counts;
 

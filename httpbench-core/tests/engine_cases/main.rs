@@ -4,6 +4,7 @@
 //! with `LG` in comments are those of the project's list of cases.
 
 mod addresses;
+mod counted;
 mod framing;
 mod life;
 mod load;
@@ -12,3 +13,4 @@ mod peer;
 mod single_use;
 mod slices;
 mod stalls;
+mod watched;
