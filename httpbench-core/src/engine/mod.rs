@@ -6,9 +6,11 @@
 //! exchange starts, `starts` which connection takes it, `timer` wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
+mod carrier;
 mod clock;
 mod driver;
 mod follow;
+mod gate;
 mod health;
 #[doc(hidden)]
 pub mod microbench;
@@ -22,10 +24,12 @@ mod starts;
 mod timeout;
 mod timer;
 mod trace;
+mod watch;
 mod worker;
 
-pub use round::run_round;
+pub use round::{run_round, run_watched};
 pub use trace::trace;
+pub use watch::{Progress, Watch};
 
 use crate::model::Counts;
 
@@ -36,6 +40,21 @@ pub enum EngineError {
     /// The plan contradicts itself.
     #[error("the plan is not executable: {0}")]
     Plan(String),
+    /// The plan asks for what this build of the engine does not hold.
+    #[error(
+        "{what} is not built into this engine; give it the cargo feature `{feature}`: \
+         `httpbench-core = {{ version = \"{}\", features = [\"{feature}\"] }}`",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Feature {
+        /// What was asked for.
+        what: &'static str,
+        /// The feature of `httpbench-core` that brings it.
+        feature: &'static str,
+    },
+    /// Certificates, keys or names of the plan's TLS settings cannot be used.
+    #[error("the TLS settings cannot be used: {0}")]
+    Tls(String),
     /// The operating system refused what the engine needs before the first exchange.
     #[error("the load engine could not be set up")]
     Setup(#[from] std::io::Error),

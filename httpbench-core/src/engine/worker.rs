@@ -99,7 +99,7 @@ impl<C: Connection> Slot<C> {
         recorder: &RefCell<Recorder>,
     ) -> Result<(), Failure> {
         let opened = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
-            Ok(opened) => opened.map_err(Failure::Connect)?,
+            Ok(opened) => opened.map_err(Failure::to_connect)?,
             Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
         };
         if let Some(opening) = opened.opening {

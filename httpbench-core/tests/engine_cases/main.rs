@@ -4,6 +4,7 @@
 //! with `LG` in comments are those of the project's list of cases.
 
 mod addresses;
+mod counted;
 mod expect;
 mod framing;
 mod life;
@@ -14,3 +15,4 @@ mod redirects;
 mod single_use;
 mod slices;
 mod stalls;
+mod watched;

@@ -176,6 +176,12 @@ impl Talk {
         }
     }
 
+    /// Reads whatever has come.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "for cases of TLS"))]
+    pub(crate) fn read_some(&mut self) -> io::Result<()> {
+        self.read_more().map(drop)
+    }
+
     fn read_more(&mut self) -> io::Result<usize> {
         let mut piece = [0; 64 * 1024];
         let length = self.stream.read(&mut piece)?;

@@ -3,7 +3,11 @@
 //! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
 //! [worker loop](super::worker). Chosen once per run, then called statically.
 
+#[cfg(any(feature = "http2", feature = "tls"))]
+mod metered;
 pub(super) mod raw;
+#[cfg(feature = "tls")]
+pub(super) mod tls;
 
 use std::io;
 use std::task::{Context, Poll};
@@ -195,12 +199,31 @@ pub(super) enum Failure {
         /// What happened there.
         source: Box<Failure>,
     },
+    /// TLS could not be established, or broke.
+    #[error("TLS failed: {0}")]
+    Tls(String),
     /// What came is not HTTP.
     #[error(transparent)]
     Protocol(Box<ProtocolError>),
 }
 
 impl Failure {
+    /// Why a connection could not be opened.
+    pub(super) fn to_connect(error: io::Error) -> Self {
+        explain_tls(&error).map_or(Self::Connect(error), Self::Tls)
+    }
+
+    /// What broke a connection, so many bytes into an answer.
+    pub(super) fn broken(received: u64, source: io::Error) -> Self {
+        match (source.kind(), received) {
+            // The end of a secured stream without `close_notify`. Framing by length or chunks has told the same already; a
+            // body that lasts until the end may lack anything, since anybody can cut a connection (RFC 9112, section 9.8).
+            (io::ErrorKind::UnexpectedEof, 0) => Self::ClosedEarly,
+            (io::ErrorKind::UnexpectedEof, received) => Self::Truncated { received },
+            _ => explain_tls(&source).map_or(Self::Broken { received, source }, Self::Tls),
+        }
+    }
+
     /// The class that it counts in.
     pub(super) fn class(&self) -> ErrorClass {
         match self {
@@ -210,6 +233,7 @@ impl Failure {
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Redirected { source, .. } => source.class(),
             Self::Truncated { .. } => ErrorClass::Truncated,
+            Self::Tls(_) => ErrorClass::Tls,
             Self::Protocol(_) => ErrorClass::Protocol,
         }
     }
@@ -223,6 +247,18 @@ impl Failure {
             _ => false,
         }
     }
+}
+
+/// What an error says of TLS; `None` if it does not.
+#[cfg(feature = "tls")]
+fn explain_tls(error: &io::Error) -> Option<String> {
+    tls::explain(error)
+}
+
+/// Nothing speaks TLS here.
+#[cfg(not(feature = "tls"))]
+fn explain_tls(_error: &io::Error) -> Option<String> {
+    None
 }
 
 fn class_of(error: &io::Error) -> ErrorClass {

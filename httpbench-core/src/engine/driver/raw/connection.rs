@@ -136,7 +136,11 @@ impl<S: Stream> Connection for RawConnection<S> {
     }
 
     fn take_traffic(&mut self) -> Traffic {
-        std::mem::take(&mut self.exchange.traffic)
+        let mut traffic = std::mem::take(&mut self.exchange.traffic);
+        if let Some((sent, received)) = self.stream.wire() {
+            (traffic.sent, traffic.received) = (sent, received);
+        }
+        traffic
     }
 }
 
@@ -263,7 +267,7 @@ impl Exchange {
             return Ok(self.answer(After::Ended));
         }
         Err(match (self.write_error.take(), self.received) {
-            (Some(source), received) => Failure::Broken { received, source },
+            (Some(source), received) => Failure::broken(received, source),
             (None, 0) => Failure::ClosedEarly,
             (None, received) => Failure::Truncated { received },
         })
@@ -271,6 +275,6 @@ impl Exchange {
 
     #[cold]
     fn broken(&mut self, source: io::Error) -> Failure {
-        Failure::Broken { received: self.received, source }
+        Failure::broken(self.received, source)
     }
 }

@@ -40,6 +40,11 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
     fn is_quiet(&mut self) -> bool;
 
+    /// Bytes written and read on the wire since the last call, where those are others than went through the stream.
+    fn wire(&mut self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Makes closing it leave no local port in TIME_WAIT.
     fn close_abruptly(self);
 }
@@ -141,7 +146,7 @@ impl<S: Stream> Stream for Tap<S> {
     }
 }
 
-impl<S: Stream> AsyncRead for Tap<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -153,7 +158,7 @@ impl<S: Stream> AsyncRead for Tap<S> {
     }
 }
 
-impl<S: Stream> AsyncWrite for Tap<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
