@@ -1,13 +1,14 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
-//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes,
-//! `follow` goes after redirects, `pacing` says when an
-//! exchange starts, `starts` which connection takes it, `timer` wakes them.
+//! is shared while a slice runs. `worker` is the loop of one connection, `crew` runs all of them, `driver` moves their
+//! bytes, `follow` goes after redirects, `pacing` says when an exchange starts, `starts` which connection takes it, `timer`
+//! wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod carrier;
 mod clock;
+mod crew;
 mod driver;
 mod follow;
 mod gate;
@@ -23,6 +24,7 @@ mod slices;
 mod starts;
 mod timeout;
 mod timer;
+mod times;
 mod trace;
 mod watch;
 mod worker;

@@ -280,6 +280,9 @@ fn finish<D: Driver>(
             server: connection.field("server"),
         });
     }
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
     if let Some(text) = connection.objection() {
         recorder.check_failure(end, || text);
         return ended;

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 
 use nix::errno::Errno;
 
-use crate::model::{ErrorClass, Histogram, Nanos};
+use crate::model::{ErrorClass, Nanos};
 use crate::scenario::WireRequest;
 
 use raw::ProtocolError;
@@ -140,20 +140,8 @@ pub(super) struct Hops {
     pub(super) redirected: u64,
     /// Requests that were sent once more on a new connection.
     pub(super) redone: u64,
-    /// Connect times of connections that were opened on the way.
-    pub(super) connect: Histogram,
-    /// Their TLS handshakes.
-    pub(super) tls: Histogram,
-}
-
-impl Hops {
-    /// A connection was opened.
-    pub(super) fn opened(&mut self, opening: Opening) {
-        self.connect.record(opening.connect);
-        if let Some(tls) = opening.tls {
-            self.tls.record(tls);
-        }
-    }
+    /// Connections that were opened on the way.
+    pub(super) openings: Vec<Opening>,
 }
 
 /// Why an exchange broke.

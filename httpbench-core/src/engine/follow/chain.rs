@@ -263,7 +263,7 @@ impl<D: Driver> FollowConnection<D> {
     /// A connection for the hop is open.
     fn arrive(&mut self, arrived: Arrived<D>) {
         if let Some(opening) = arrived.opening {
-            self.hops().opened(opening);
+            self.hops().openings.push(opening);
         }
         let Some(hop) = &self.chain.hop else { return };
         match arrived.connection {

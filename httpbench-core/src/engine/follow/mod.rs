@@ -121,7 +121,7 @@ impl<D: Driver> Shared<D> {
 
     async fn in_time<T>(&self, opening: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
         match tokio::time::timeout(self.connect_timeout, opening).await {
-            Ok(opened) => opened.map_err(Failure::Connect),
+            Ok(opened) => opened.map_err(Failure::to_connect),
             Err(_) => Err(Failure::ConnectTimeout(self.connect_timeout)),
         }
     }
