@@ -1,8 +1,9 @@
 //! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
 //!
-//! `engine_cost serve` answers 100 bytes to every request, on a port that it prints. `engine_cost load ADDRESS CONNECTIONS
-//! MILLISECONDS [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an
-//! arrival rate also how late the engine sent them.
+//! `engine_cost serve` answers 100 bytes to every request, on a port that it prints; `engine_cost serve changing` counts its
+//! answers in a header, so that no head is like the one before. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
+//! [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an arrival rate
+//! also how late the engine sent them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,12 +21,13 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let ended = match arguments[..] {
-        ["serve"] => serve(),
+        ["serve"] => serve(Heads::Equal),
+        ["serve", "changing"] => serve(Heads::Changing),
         ["load", address, connections, milliseconds] => load(address, connections, milliseconds, None),
         ["load", address, connections, milliseconds, per_second] => {
             load(address, connections, milliseconds, Some(per_second))
         }
-        _ => Err("expected `serve` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
+        _ => Err("expected `serve [changing]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -87,8 +89,15 @@ fn load(address: &str, connections: &str, milliseconds: &str, per_second: Option
     Ok(())
 }
 
+/// Whether all answers have the same head.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    Equal,
+    Changing,
+}
+
 /// Ends after ten minutes, should nobody end it.
-fn serve() -> Result<(), Error> {
+fn serve(heads: Heads) -> Result<(), Error> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     std::thread::spawn(|| {
@@ -97,21 +106,31 @@ fn serve() -> Result<(), Error> {
     });
     for stream in listener.incoming() {
         let stream = stream?;
-        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || answer(stream))?;
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || answer(stream, heads))?;
     }
     Ok(())
 }
 
 /// A request fits one segment and is never sent ahead, so a read is a request.
-fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, heads: Heads) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let body = "x".repeat(100);
-    let head = "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
-                Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 100\r\n\r\n";
-    let answer = [head, &body].concat();
+    let answer = |counter: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
+             Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n{counter}Content-Length: 100\r\n\r\n{body}"
+        )
+    };
+    let equal = answer("");
     let mut request = [0; 4096];
-    while stream.read(&mut request)? > 0 {
-        stream.write_all(answer.as_bytes())?;
+    for number in 0_u64.. {
+        if stream.read(&mut request)? == 0 {
+            break;
+        }
+        match heads {
+            Heads::Equal => stream.write_all(equal.as_bytes())?,
+            Heads::Changing => stream.write_all(answer(&format!("X-Request-Id: {number:016x}\r\n")).as_bytes())?,
+        }
     }
     Ok(())
 }
