@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use cargo_metadata::Package;
 
-use crate::baseline;
-use crate::baseline_arm::{OneSided, Opponent, settle_ports};
+use crate::baseline::{self, Fingerprint};
+use crate::baseline_arm::{OneSided, Opponent, Origin, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
 use crate::compare::{compare, rounds_that_decide};
@@ -60,8 +60,17 @@ struct Prepared {
 /// What was measured of a package, whatever ended it.
 struct Measured {
     package: MeasuredPackage,
-    compared: Option<(String, Comparison, OneSided)>,
+    compared: Option<Compared>,
     ended: Option<Error>,
+}
+
+/// What two arms say, and who they are.
+struct Compared {
+    with: String,
+    origin: Origin,
+    fingerprint: Fingerprint,
+    comparison: Comparison,
+    one_sided: OneSided,
 }
 
 fn measure_all(
@@ -74,6 +83,8 @@ fn measure_all(
     let checkout = project.check_out(shell)?;
     let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
     tell_identical(&mut packages, shell)?;
+    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_)));
+    let fingerprint = compares.then(|| project.fingerprint()).transpose()?;
     let _turn = match packages.is_empty() {
         true => None,
         false => Some(Turn::take(interrupt, |holder| {
@@ -90,7 +101,8 @@ fn measure_all(
     for prepared in &mut packages {
         #[expect(clippy::cast_precision_loss, reason = "a number of scenarios")]
         let share = prepared.scenarios.len() as f64 / scenarios as f64;
-        let result = measure_package(prepared, checkout.as_ref(), share, invocation, shell, interrupt);
+        let result =
+            measure_package(prepared, checkout.as_ref(), fingerprint.as_ref(), share, invocation, shell, interrupt);
         match &result.ended {
             None => project.save(&result.package, &prepared.server, shell)?,
             Some(error) => {
@@ -204,6 +216,7 @@ impl Prepared {
 fn measure_package(
     prepared: &mut Prepared,
     checkout: Option<&Checkout>,
+    fingerprint: Option<&Fingerprint>,
     share: f64,
     invocation: &Invocation,
     shell: &mut Shell,
@@ -222,11 +235,11 @@ fn measure_package(
         Err(error) => (Arms::default(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
-    let mut with = None;
-    if let Opponent::Arm(arm) = &prepared.opponent {
-        arms.push(&arm.spec);
-        with = Some(arm.with.clone());
-    }
+    let opponent = match &prepared.opponent {
+        Opponent::Arm(arm) => Some(arm),
+        _ => None,
+    };
+    arms.extend(opponent.map(|arm| &arm.spec));
     let subject = Subject {
         package: prepared.package.name.as_str(),
         arms,
@@ -237,7 +250,7 @@ fn measure_package(
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let asked = prepared.server.layers.settings().rounds;
-    let count = match &with {
+    let count = match opponent {
         Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
         None => asked,
     };
@@ -245,7 +258,7 @@ fn measure_package(
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = settled.and_then(|()| match &with {
+    let outcome = settled.and_then(|()| match opponent {
         Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });
@@ -255,7 +268,13 @@ fn measure_package(
         Ok(comparison) => (comparison, None),
         Err(error) => (None, Some(error)),
     };
-    let compared = with.zip(comparison).map(|(with, comparison)| (with, comparison, one_sided));
+    let compared = opponent.zip(fingerprint).zip(comparison).map(|((arm, fingerprint), comparison)| Compared {
+        with: arm.with.clone(),
+        origin: arm.origin.clone(),
+        fingerprint: fingerprint.clone(),
+        comparison,
+        one_sided,
+    });
     Measured { package, compared, ended }
 }
 
@@ -291,10 +310,12 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
     PackageReport {
         measured: package,
         scenarios: package.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect(),
-        compared: measured.compared.as_ref().map(|(with, comparison, one_sided)| ComparedReport {
-            with,
-            comparison,
-            one_sided,
+        compared: measured.compared.as_ref().map(|compared| ComparedReport {
+            with: &compared.with,
+            origin: &compared.origin,
+            fingerprint: &compared.fingerprint,
+            comparison: &compared.comparison,
+            one_sided: &compared.one_sided,
         }),
     }
 }

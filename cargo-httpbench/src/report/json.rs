@@ -13,7 +13,8 @@ use httpbench_core::model::{
 use serde::Serialize;
 
 use super::{ComparedReport, PackageReport, Report};
-use crate::baseline_arm::Removed;
+use crate::baseline::Fingerprint;
+use crate::baseline_arm::{Origin, Removed};
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
 use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
@@ -108,6 +109,8 @@ pub struct VerdictObject<'run> {
     direction: Direction,
     unit: Unit,
     with: &'run str,
+    origin: &'run Origin,
+    fingerprint: &'run Fingerprint,
     arms: &'run Arms,
     verdict: Verdict,
     why: Option<Reason>,
@@ -152,6 +155,8 @@ fn verdict_object<'run>(
         direction: of.direction(),
         unit: of.metric().unit(),
         with: compared.with,
+        origin: compared.origin,
+        fingerprint: compared.fingerprint,
         arms: &package.arms_run,
         verdict: cell.verdict,
         why: cell.reason,

@@ -8,6 +8,7 @@
 mod clock;
 mod crew;
 mod driver;
+mod gate;
 mod health;
 #[doc(hidden)]
 pub mod microbench;
@@ -22,10 +23,12 @@ mod timeout;
 mod timer;
 mod times;
 mod trace;
+mod watch;
 mod worker;
 
-pub use round::run_round;
+pub use round::{run_round, run_watched};
 pub use trace::trace;
+pub use watch::{Progress, Watch};
 
 use crate::model::Counts;
 

@@ -52,6 +52,8 @@ pub(super) struct Tally {
     pub(super) good: u64,
     /// Exchanges that completed, at whatever time.
     pub(super) completed: u64,
+    /// When the last of them ended; zero if none did.
+    pub(super) last: Nanos,
     /// Starts of a schedule.
     pub(super) scheduled: u64,
     /// Those among them that began before `to`.
@@ -75,6 +77,11 @@ impl Recorder {
     /// Begins a slice whose throughput is counted in the span given.
     pub(super) fn begin_slice(&mut self, from: Nanos, to: Nanos) {
         self.tally = Tally { from, to, ..Tally::default() };
+    }
+
+    /// How exchanges ended so far.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// What the slice counted so far.
@@ -115,6 +122,7 @@ impl Recorder {
             self.open_loop.get_or_insert_default().response.record(end.ended - start.intended);
         }
         self.tally.completed += 1;
+        self.tally.last = end.ended;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
     }
 
@@ -128,6 +136,7 @@ impl Recorder {
         self.statuses.add(end.status);
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
+        self.tally.last = end.ended;
     }
 
     /// It broke.

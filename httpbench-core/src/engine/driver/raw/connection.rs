@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::decode::{Decoder, Ended, RememberedHead};
-use super::framing::{Reuse, asks_to_close, field};
+use super::framing::{Wanted, field};
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Traffic};
-use crate::model::{Endpoint, Nanos};
+use crate::model::{Endpoint, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -37,8 +37,8 @@ struct Shared {
     clock: Clock,
     memory: RefCell<Memory>,
     keep: Keep,
-    /// What the request itself says of the connection.
-    reuse: Reuse,
+    /// What an answer must say for its connection to be used again.
+    wanted: Wanted,
 }
 
 struct Memory {
@@ -54,14 +54,17 @@ enum Keep {
 }
 
 impl<S> RawDriver<S> {
-    /// For `request`, at `endpoint`.
-    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, clock: Clock) -> Self {
+    /// For `request`, at `endpoint`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
+    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
             memory: RefCell::new(memory),
             keep: if request.check.needs_body() { Keep::Body } else { Keep::Nothing },
-            reuse: if asks_to_close(&request.bytes) { Reuse::Close } else { Reuse::Keep },
+            wanted: match reuse {
+                Reuse::Keep => Wanted::by(&request.bytes),
+                Reuse::Close => Wanted::Closed,
+            },
         };
         Self { endpoint, shared: Rc::new(shared), stream: std::marker::PhantomData }
     }
@@ -147,8 +150,8 @@ impl<S: Stream> Connection for RawConnection<S> {
         if body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(body) }
     }
 
-    fn server(&self) -> Option<String> {
-        field(self.shared.memory.borrow().head.bytes(), "server")
+    fn field(&self, name: &str) -> Option<String> {
+        field(self.shared.memory.borrow().head.bytes(), name)
     }
 
     fn is_quiet(&mut self) -> bool {
@@ -226,7 +229,7 @@ impl Exchange {
             return None;
         }
         let whole = fed.taken == piece.len() && self.unwritten == 0;
-        let keep = whole && self.decoder.reuse() == Reuse::Keep && shared.reuse == Reuse::Keep;
+        let keep = whole && shared.wanted.allows(self.decoder.reuse());
         Some(Ok(self.answer(if keep { After::Open } else { After::Spent })))
     }
 

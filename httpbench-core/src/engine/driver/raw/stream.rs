@@ -1,9 +1,9 @@
-//! The byte streams that a raw connection runs on: a TCP stream, or one that keeps what went through it.
+//! The byte streams that a raw connection runs on: TCP, Unix domain sockets, or one of them that keeps what went through it.
 //!
 //! Leaves HTTP to the connection.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::socket::send;
 use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::model::Endpoint;
 
@@ -100,9 +100,7 @@ impl Stream for TcpStream {
     }
 
     fn is_quiet(&self) -> bool {
-        let mut byte = [0];
-        let peeked = recv(self.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
-        peeked == Err(Errno::EAGAIN)
+        is_quiet(self.as_raw_fd())
     }
 
     fn close_abruptly(self) {
@@ -111,10 +109,36 @@ impl Stream for TcpStream {
     }
 }
 
-/// A TCP stream that keeps what went through it.
+fn is_quiet(socket: RawFd) -> bool {
+    let mut byte = [0];
+    let peeked = recv(socket, &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+    peeked == Err(Errno::EAGAIN)
+}
+
+impl Stream for UnixStream {
+    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
+        let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
+        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
+        Self::connect(path).await
+    }
+
+    #[inline]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, bytes)
+    }
+
+    fn is_quiet(&self) -> bool {
+        is_quiet(self.as_raw_fd())
+    }
+
+    /// These sockets have no ports.
+    fn close_abruptly(self) {}
+}
+
+/// A stream that keeps what went through it.
 #[derive(Debug)]
-pub(in crate::engine) struct Tap {
-    stream: TcpStream,
+pub(in crate::engine) struct Tap<S> {
+    stream: S,
     /// Every byte written.
     pub(in crate::engine) sent: Vec<u8>,
     /// The first bytes read, up to [`TAP_BOUND`].
@@ -123,9 +147,9 @@ pub(in crate::engine) struct Tap {
     pub(in crate::engine) omitted: u64,
 }
 
-impl Stream for Tap {
+impl<S: Stream> Stream for Tap<S> {
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
-        let stream = <TcpStream as Stream>::open(endpoint).await?;
+        let stream = S::open(endpoint).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
     }
 
@@ -144,7 +168,7 @@ impl Stream for Tap {
     }
 }
 
-impl AsyncRead for Tap {
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -156,7 +180,7 @@ impl AsyncRead for Tap {
     }
 }
 
-impl AsyncWrite for Tap {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
