@@ -1,13 +1,14 @@
 //! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
 //!
 //! `engine_cost serve` answers 100 bytes to every request, on a port that it prints; `engine_cost serve changing` counts its
-//! answers in a header, so that no head is like the one before. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
+//! answers in a header, and `engine_cost serve unlike` makes that header now longer and now shorter. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
 //! [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an arrival rate
 //! also how late the engine sent them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use httpbench_core::Check;
@@ -23,11 +24,12 @@ fn main() -> ExitCode {
     let ended = match arguments[..] {
         ["serve"] => serve(Heads::Equal),
         ["serve", "changing"] => serve(Heads::Changing),
+        ["serve", "unlike"] => serve(Heads::Unlike),
         ["load", address, connections, milliseconds] => load(address, connections, milliseconds, None),
         ["load", address, connections, milliseconds, per_second] => {
             load(address, connections, milliseconds, Some(per_second))
         }
-        _ => Err("expected `serve [changing]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
+        _ => Err("expected `serve [changing|unlike]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -89,11 +91,17 @@ fn load(address: &str, connections: &str, milliseconds: &str, per_second: Option
     Ok(())
 }
 
+/// Answers on all connections.
+static ANSWERS: AtomicU64 = AtomicU64::new(0);
+
 /// Whether all answers have the same head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Heads {
     Equal,
+    /// A field changes and keeps its length, as a request's number in hexadecimal digits does.
     Changing,
+    /// It changes its length too.
+    Unlike,
 }
 
 /// Ends after ten minutes, should nobody end it.
@@ -123,13 +131,15 @@ fn answer(mut stream: TcpStream, heads: Heads) -> std::io::Result<()> {
     };
     let equal = answer("");
     let mut request = [0; 4096];
-    for number in 0_u64.. {
-        if stream.read(&mut request)? == 0 {
-            break;
-        }
+    while stream.read(&mut request)? > 0 {
+        let number = ANSWERS.fetch_add(1, Ordering::Relaxed);
         match heads {
             Heads::Equal => stream.write_all(equal.as_bytes())?,
             Heads::Changing => stream.write_all(answer(&format!("X-Request-Id: {number:016x}\r\n")).as_bytes())?,
+            Heads::Unlike => {
+                let width = (number % 7) as usize;
+                stream.write_all(answer(&format!("X-Request-Id: {number:016x}{:width$}.\r\n", "")).as_bytes())?;
+            }
         }
     }
     Ok(())

@@ -16,8 +16,10 @@ mod chunked;
 mod connection;
 mod decode;
 mod framing;
+mod remembered;
 mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
+pub(in crate::engine) use decode::{Decoder, ProtocolError};
+pub(in crate::engine) use remembered::RememberedHead;
 pub(in crate::engine) use stream::{Stream, Tap};
