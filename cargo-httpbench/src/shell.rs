@@ -114,6 +114,12 @@ impl Shell {
         self.object("warning", &json::warning_object(warning))
     }
 
+    /// What was warned of so far.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warned
+    }
+
     /// Says what failed: what happened, why, facts to look at, and what to do next; as a JSON line, too.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ pub use trace::render_trace;
 use crate::baseline_arm::OneSided;
 use crate::measure::MeasuredPackage;
 use crate::verdict::{Comparison, Judged};
+use crate::warning::Warning;
 
 /// Everything that a report tells.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Report<'run> {
     pub load_average: LoadAverage,
     /// Whether a signal ended it before its end: what is told is what there was until then.
     pub end: End,
+    /// The warnings that say that something is not judged as it was asked for: a limit that was misspelt, a baseline that is missing.
+    pub gaps: &'run [Warning],
 }
 
 /// How a measurement ended.

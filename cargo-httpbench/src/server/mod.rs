@@ -33,6 +33,7 @@ use crate::process::{Bind, Child, Launch, LogTail, Stopped, Supervisor};
 use crate::warning::Warning;
 
 pub use self::memory::Memory;
+pub(crate) use self::placeholders::near_misses;
 
 /// Where servers are asked to listen.
 const HOST: &str = "127.0.0.1";
