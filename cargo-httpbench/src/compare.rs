@@ -67,7 +67,7 @@ fn plan_looks(cells: usize, rounds: u32, alpha: f64) -> Vec<u32> {
     if first + ROUNDS_BETWEEN_LOOKS <= last { vec![first, last] } else { vec![last] }
 }
 
-fn refuse(unsupported: &[Unsupported]) -> Error {
+pub(crate) fn refuse(unsupported: &[Unsupported]) -> Error {
     let lines = unsupported.iter().map(|refused| {
         format!(
             "`{}`: {} rests on {:.0} slower exchanges in a round; duration = \"{}\" would do",

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use super::table::{Align, Cell, Column, Weight, render};
+use super::terminal::saturated;
 use super::{ComparedReport, quantity};
 use crate::measure::{Arms, BASELINE, CANDIDATE, MeasuredPackage, MeasuredScenario, ONE_AT_A_TIME_COST};
 use crate::server::PortPolicy;
 use crate::style::{self, paint};
-use crate::verdict::{CellReport, Comparison, Difference, NotGated, Reason, SUPPORT, Verdict};
+use crate::verdict::{CellReport, Comparison, Difference, NotGated, Reason, SUPPORT, Verdict, judge_saturation};
 use anstyle::Style;
 use httpbench_core::model::{Metric, Nanos};
 
@@ -32,10 +33,15 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
             rows.push(row(if place == 0 { scenario.name() } else { "" }, cell));
         }
     }
-    let mut text = render(&COLUMNS, &rows, width);
-    text.push('\n');
-    for line in legend(comparison, &package.arms_run) {
-        let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
+    let mut text = String::new();
+    if rows.is_empty() {
+        let _ = writeln!(text, "  {}", paint(style::WARNING, nothing_compared(package, compared)));
+    } else {
+        text.push_str(&render(&COLUMNS, &rows, width));
+        text.push('\n');
+        for line in legend(comparison, &package.arms_run) {
+            let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
+        }
     }
     for line in not_gated(package, &comparison.not_gated) {
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
@@ -53,9 +59,20 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
     for (index, scenario) in package.scenarios.iter().enumerate() {
-        text.push_str(&explanations(scenario, comparison.of_scenario(index)));
+        let cores = package.cores.are_apart().then_some(package.cores.server.len());
+        text.push_str(&explanations(scenario, cores, comparison.of_scenario(index)));
     }
     text
+}
+
+/// Why there is no cell, and what to do.
+fn nothing_compared(package: &MeasuredPackage, compared: &ComparedReport<'_>) -> &'static str {
+    let is_new = |scenario: &MeasuredScenario| compared.one_sided.new.iter().any(|name| name == scenario.name());
+    if package.scenarios.iter().all(is_new) {
+        "nothing could be compared: no scenario of this run is in the baseline; save it again with --save-baseline"
+    } else {
+        "nothing could be compared: no scenario came as far as to be judged; mend what is told below, and run again"
+    }
 }
 
 /// How many cells came to which verdict, the gravest first: `1 regressed, 8 unchanged`.
@@ -127,7 +144,7 @@ fn legend(comparison: &Comparison, arms: &Arms) -> Vec<String> {
     let order = comparison.cells.iter().filter(|cell| cell.gated.compared.metric() == Metric::Throughput);
     if let Some(effect) = order.filter_map(|cell| cell.order_effect).max_by(|a, b| a.abs().total_cmp(&b.abs())) {
         lines.push(format!(
-            "order effect: of two slices in a row the second had {} throughput; both arms come second equally often",
+            "order effect on throughput, of the second of two slices in a row: {}; both arms come second equally often",
             signed(effect)
         ));
     }
@@ -173,29 +190,37 @@ const MOST_ROUNDS: usize = 500;
 
 /// Why a scenario's cells need a look, and what to do. What more rounds would settle is told in one line, and so is what changed
 /// within its tolerance.
-fn explanations<'run>(scenario: &MeasuredScenario, cells: impl Iterator<Item = &'run CellReport>) -> String {
+fn explanations<'run>(
+    scenario: &MeasuredScenario,
+    cores: Option<usize>,
+    cells: impl Iterator<Item = &'run CellReport>,
+) -> String {
     let mut text = String::new();
     let mut unsteady: Vec<(&CellReport, usize)> = Vec::new();
+    let mut all = 0;
     let mut accepted: Vec<String> = Vec::new();
     // What concerns the arms and not a metric is the same for all of a scenario's cells.
     let mut shared: Vec<(Vec<&'static str>, Style, String)> = Vec::new();
     for cell in cells {
         let name = cell.gated.compared.name();
+        all += 1;
         match cell.reason {
+            // The scenario itself says it, with what its numbers rest on.
+            Some(Reason::NotMeasured) | None => {}
             Some(Reason::Unsteady { rounds_needed }) => unsteady.push((cell, rounds_needed)),
             Some(Reason::WithinTolerance) => accepted.extend(change_of(cell).map(|change| format!("{name} {change}"))),
             Some(reason) => {
-                let sentence = sentence(scenario, cell, reason);
+                let sentence = sentence(scenario, cores, cell, reason);
                 match shared.iter_mut().find(|(_, _, said)| *said == sentence) {
                     Some((names, ..)) => names.push(name),
                     None => shared.push((vec![name], role_of(cell.verdict), sentence)),
                 }
             }
-            None => {}
         }
     }
     for (names, role, sentence) in shared {
-        let _ = writeln!(text, "\n{}: {}: {sentence}", paint(role, scenario.name()), names.join(", "));
+        let which = if names.len() == all { String::new() } else { format!("{}: ", names.join(", ")) };
+        let _ = writeln!(text, "\n{}: {which}{sentence}", paint(role, scenario.name()));
     }
     if let Some(told) = not_settled(scenario, &unsteady) {
         let _ = writeln!(text, "\n{}: {told}", paint(style::WARNING, scenario.name()));
@@ -232,12 +257,12 @@ fn not_settled(scenario: &MeasuredScenario, cells: &[(&CellReport, usize)]) -> O
         let duration = humantime::format_duration(duration).to_string().replace(' ', "");
         format!("run again with --rounds {needed} --duration {duration}")
     };
-    let needs = format!("{rounds} rounds do not settle it, about {needed} would");
+    let needs = format!("{rounds} rounds do not settle it, about {} would", quantity::count(needed as u64));
     Some(format!("{names}: the rounds differ too much for their number: {needs}; {advice}"))
 }
 
 /// Why a cell is not decided, and what to do next.
-fn sentence(scenario: &MeasuredScenario, cell: &CellReport, reason: Reason) -> String {
+fn sentence(scenario: &MeasuredScenario, cores: Option<usize>, cell: &CellReport, reason: Reason) -> String {
     let rounds = cell.rounds;
     match reason {
         Reason::NotConfirmed => {
@@ -268,17 +293,25 @@ fn sentence(scenario: &MeasuredScenario, cell: &CellReport, reason: Reason) -> S
              `errors`",
             first_failure(scenario, CANDIDATE)
         ),
-        Reason::Saturated => {
-            "the load engine's and not the servers', for it was busy throughout while they waited; give it more \
-                              cores with --threads, or go by CPU per request"
-                .to_owned()
-        }
-        Reason::NotMeasured => {
-            let why = scenario.failure.as_ref().map(|failure| format!(" ({})", failure.what)).unwrap_or_default();
-            format!("not measured to its end{why}; mend what is told above, and run again")
-        }
+        Reason::Saturated => match judge_saturation(&scenario.rounds, cores) {
+            Some(saturation) => saturated(saturation),
+            None => "the load engine was the bottleneck".to_owned(),
+        },
+        Reason::NotMeasured => "not measured to its end".to_owned(),
         Reason::NoValues => {
-            "no round has a value in both arms; a longer --duration gives each round more exchanges".to_owned()
+            let failing = [CANDIDATE, BASELINE].into_iter().find(|&arm| scenario.counts_of(arm).failed() > 0);
+            let failed = failing.map(|arm| first_failure(scenario, arm)).unwrap_or_default();
+            let advice = if failed.is_empty() {
+                "a longer --duration gives each round more exchanges"
+            } else {
+                "mend what fails"
+            };
+            format!("no round has a value in both arms{failed}; {advice}")
+        }
+        Reason::TooFewRounds { rounds_needed } => {
+            format!(
+                "{rounds} rounds cannot decide about so many cells, {rounds_needed} can; run again with --rounds {rounds_needed}"
+            )
         }
         Reason::WithinTolerance => "changed significantly, within the tolerance".to_owned(),
         Reason::Unsteady { rounds_needed } => format!("about {rounds_needed} rounds would settle it"),

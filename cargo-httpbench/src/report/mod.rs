@@ -1,14 +1,18 @@
 //! One format, one file. A format lays out what is handed to it; it measures, judges and prints nothing.
 
 mod comparison;
+mod failure;
 pub mod json;
 pub mod quantity;
 mod table;
+#[cfg(test)]
+mod telling_tests;
 mod terminal;
 mod trace;
 
 use std::time::Duration;
 
+pub use failure::{render_details, render_failure};
 pub use terminal::render_report;
 pub use trace::render_trace;
 

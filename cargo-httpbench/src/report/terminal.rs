@@ -12,7 +12,7 @@ use crate::config::LoadSettings;
 use crate::measure::values;
 use crate::stats::spread;
 use crate::style::{self, paint};
-use crate::verdict::{Judged, LimitState, LimitVerdict};
+use crate::verdict::{Judged, LimitState, LimitVerdict, Saturation};
 use crate::warning::StartsPerSecond;
 
 /// A quantile rests on enough exchanges from this many beyond it in each round (DESIGN, section 7).
@@ -104,6 +104,10 @@ fn package_section(package: &PackageReport<'_>, report: &Report<'_>, width: usiz
             let _ = writeln!(text, "\n{}: {stopped}", paint(style::ERROR, judged.scenario.name()));
         }
         text.push_str(&explanation(judged));
+        // Beside a comparison, its cells say it.
+        if let (Some(saturation), None) = (judged.saturation, &package.compared) {
+            let _ = writeln!(text, "\n{}: {}", paint(style::WARNING, judged.scenario.name()), saturated(saturation));
+        }
     }
     text
 }
@@ -114,9 +118,9 @@ fn stopped_early(judged: &Judged<'_>, most: usize) -> Option<String> {
     let rests = match judged.scenario.rounds.len() {
         0 => "it has no round".to_owned(),
         rounds if rounds < most => format!("its numbers are those of {rounds} of {most} rounds"),
-        _ => "its last rounds are missing".to_owned(),
+        _ => "its last round is missing".to_owned(),
     };
-    Some(format!("could not be measured to its end: {}; {rests}", failure.what))
+    Some(format!("could not be measured to its end: {}; {rests}; mend that, and run again", failure.what))
 }
 
 /// What a single arm says, scenario by scenario.
@@ -312,18 +316,17 @@ fn explanation(judged: &Judged<'_>) -> String {
             );
         }
     }
-    if let Some(saturation) = judged.saturation {
-        // Beside a comparison, its cells say it.
-        let _ = writeln!(
-            text,
-            "\n{}: the load engine was busy for {} of its time and the server for {} of its own, so the throughput is the \
-             engine's and not the server's; give the engine more cores with --threads",
-            paint(style::WARNING, name),
-            quantity::percent(saturation.engine_busy),
-            quantity::percent(saturation.server_busy),
-        );
-    }
     text
+}
+
+/// Why throughput is not the server's, and what to do.
+pub(super) fn saturated(saturation: Saturation) -> String {
+    format!(
+        "the load engine was busy for {} of its time and the server for {} of its own, so the throughput is the engine's and not the \
+         server's; give the engine more cores with --threads",
+        quantity::percent(saturation.engine_busy),
+        quantity::percent(saturation.server_busy),
+    )
 }
 
 fn limit_sentence(limit: &LimitVerdict, fresh: usize) -> (Style, String) {

@@ -46,6 +46,11 @@ pub struct CellReport {
 pub enum Reason {
     /// Worse (or better) at first, but fresh rounds did not show it again.
     NotConfirmed,
+    /// So few rounds decide nothing about so many cells, however large a change is.
+    TooFewRounds {
+        /// The fewest that can.
+        rounds_needed: usize,
+    },
     /// The rounds differ too much for their number.
     Unsteady {
         /// About how many rounds would settle it.
@@ -123,7 +128,10 @@ impl Comparison {
         self.cells.iter().all(|cell| match cell.verdict {
             Verdict::Regressed | Verdict::Improved | Verdict::Unchanged | Verdict::Invalid => true,
             // More rounds make a disturbed one weigh less, too.
-            Verdict::Inconclusive => !matches!(cell.reason, Some(Reason::Unsteady { .. } | Reason::Disturbed { .. })),
+            Verdict::Inconclusive => !matches!(
+                cell.reason,
+                Some(Reason::TooFewRounds { .. } | Reason::Unsteady { .. } | Reason::Disturbed { .. })
+            ),
         })
     }
 
@@ -244,23 +252,34 @@ fn conclude(
             (Verdict::Unchanged, changed.then_some(Reason::WithinTolerance))
         }
         Verdict::Inconclusive => {
-            (Verdict::Inconclusive, Some(Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, alpha) }))
+            let fewest = fewest(alpha);
+            let reason = if evidence.differences.len() < fewest {
+                Reason::TooFewRounds { rounds_needed: fewest }
+            } else {
+                Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, alpha) }
+            };
+            (Verdict::Inconclusive, Some(reason))
         }
         verdict => (verdict, None),
     }
+}
+
+/// The fewest rounds whose smallest p, 2^-n, can lie at a cell's part of α.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rounds")]
+fn fewest(alpha: f64) -> usize {
+    (1.0 / alpha).log2().ceil() as usize
 }
 
 /// About how many rounds would settle a cell: as many as it takes to tell its estimate from the nearer bound of the tolerance.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rounds, bounded")]
 fn rounds_needed(evidence: &Evidence, decision: &Decision, alpha: f64) -> usize {
     const MOST: f64 = 9_999.0;
-    let fewest = (1.0 / alpha).log2().ceil();
     let margin =
         decision.estimate.map_or(0.0, |estimate| (estimate.0.abs() - Difference::accepted(evidence.tolerance).0).abs());
     let spread = standard_deviation(&evidence.differences).unwrap_or(0.0);
     // What one round could show, shrunk to the margin by the square root of the rounds.
     let needed = (detectable_shift(spread, 1, alpha) / margin.max(1e-9)).powi(2).ceil();
-    needed.clamp(fewest.max(evidence.differences.len() as f64 + 1.0), MOST) as usize
+    needed.clamp(evidence.differences.len() as f64 + 1.0, MOST) as usize
 }
 
 #[cfg(test)]
@@ -373,9 +392,9 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_are_unsteady_and_say_how_many_would_do() {
+    fn too_few_rounds_decide_nothing_and_say_how_many_would() {
         let comparison = compared(scenario("list", &[], rounds(500, 3)));
-        let Some(Reason::Unsteady { rounds_needed }) = cell(&comparison, THROUGHPUT).reason else {
+        let Some(Reason::TooFewRounds { rounds_needed }) = cell(&comparison, THROUGHPUT).reason else {
             panic!("{comparison:?}")
         };
         // Four cells need ⌈log2(4 / 0.05)⌉ rounds, however large the change.

@@ -11,6 +11,8 @@ mod judged;
 mod limits;
 mod pairs;
 mod saturation;
+#[cfg(test)]
+mod symmetry_tests;
 
 pub use cell::{Compared, Difference};
 pub use comparison::{CellReport, Comparison, Reason};

@@ -71,8 +71,9 @@ fn pairs(round: &MeasuredRound, value: fn(&SliceRecording, usize) -> Option<f64>
         .collect()
 }
 
+/// The difference of logarithms and not the logarithm of a quotient, so that exchanged arms give exactly the negative.
 fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
-    (candidate > 0.0 && baseline > 0.0).then(|| (candidate / baseline).ln())
+    (candidate > 0.0 && baseline > 0.0).then(|| candidate.ln() - baseline.ln())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a slice")]
