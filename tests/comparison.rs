@@ -225,6 +225,10 @@ fn slower_scenario_is_regressed_through_cargo_and_its_verdict_is_complete() {
     assert!(number("p_worse") < 0.05 && number("p_better") > 0.5, "{cell}");
     assert!(number("rounds") >= 8.0 && number("fresh_rounds") >= 5.0, "{cell}");
     assert!(cell["with"].as_str().is_some_and(|with| with.starts_with("baseline `main` (saved ")), "{cell}");
+    let sha256 = cell["origin"]["executable_sha256"].as_str().unwrap_or_default();
+    let stored = arms.bytes_of("main");
+    assert!(stored.iter().any(|(path, _)| path.to_string_lossy().contains(sha256)) && sha256.len() == 64, "{cell}");
+    assert!(cell["fingerprint"]["toolchain"].as_str().is_some_and(|rustc| rustc.starts_with("rustc 1.")), "{cell}");
 
     assert_regressed(&arms.judge(&["--baseline", "main", "--no-fail-on-regression"]), 0);
 
@@ -233,6 +237,39 @@ fn slower_scenario_is_regressed_through_cargo_and_its_verdict_is_complete() {
     let muted = arms.judge(&["index", "--baseline", "main"]);
     muted.assert_code(0);
     assert_eq!(self::cell(&muted, "index", "throughput")["verdict"], "unchanged", "{muted}");
+}
+
+/// What is regressed of `index`.
+fn regressed(outcome: &Outcome) -> Vec<String> {
+    let cells = lines(outcome, "verdict").into_iter().filter(|cell| cell["verdict"] == "regressed");
+    cells.map(|cell| cell["metric"].as_str().expect("a word").to_owned()).collect()
+}
+
+#[test]
+fn stall_of_200_ms_each_second_is_found_through_the_mean_and_only_there() {
+    let arms = Arms::with_main();
+    arms.project.edit("src/main.rs", "from_millis(0x0)", "from_millis(200)");
+    // A round of 750 ms for each arm sees one stall or two.
+    let outcome = arms.judge(&["index", "--duration", "6s", "--baseline", "main"]);
+    outcome.assert_code(100).assert_stderr(&["intermittent stalls"]);
+    assert_eq!(regressed(&outcome), ["stalls"], "{outcome}");
+}
+
+#[test]
+fn few_slow_answers_at_a_fixed_arrival_rate_are_found_in_p99_and_only_there() {
+    let arms = Arms::with_main();
+    arms.project.edit("src/main.rs", "SLOW_PER_MILLE: u64 = 0", "SLOW_PER_MILLE: u64 = 15");
+    // 8,000/s for 1.25 s are 10,000 exchanges in each round of an arm, 100 of them beyond p99. The median is muted: it is not
+    // certain by its size.
+    arms.project.write("httpbench.toml", "[tolerance]\np50 = \"1000%\"\n");
+    let load = ["--arrival-rate", "8000", "--duration", "10s", "--connections", "16"];
+    let outcome = undisturbed(|| {
+        let bounded = arms.httpbench().args(SHORT).args(["index", "--baseline", "main"]);
+        bounded.args(load).env("SPIN_US", "5")
+    });
+    outcome.assert_code(100);
+    assert_eq!(regressed(&outcome), ["p99"], "{outcome}");
+    assert_eq!(cell(&outcome, "index", "p50")["verdict"], "unchanged", "{outcome}");
 }
 
 #[test]

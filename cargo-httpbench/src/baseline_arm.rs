@@ -39,8 +39,19 @@ pub struct BaselineArm {
     pub spec: ServerSpec,
     /// What a person calls it: ``revision `main` (1a2b3c4)``.
     pub with: String,
+    /// Which one exactly.
+    pub origin: Origin,
     /// The scenarios that were kept with it; a git revision has none of its own.
     pub kept: Option<Vec<BaselineScenario>>,
+}
+
+/// Which server a baseline arm is, for whoever reads a verdict long after.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Origin {
+    /// The whole object name of the commit that it was built from, if it was built in a repository.
+    pub commit: Option<String>,
+    /// Of its executable.
+    pub executable_sha256: Sha256Hex,
 }
 
 /// Scenarios that only one side has.
@@ -74,17 +85,23 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
     let with = told(&stored);
     let again = format!("save it again: `cargo httpbench --save-baseline {}`", stored.baseline.name.as_str());
     let absent = |why: String| Ok(Opponent::Absent(Error::new(ExitCode::NothingCompared, why).help(again.clone())));
-    let executable = match &stored.executable {
-        StoredExecutable::Whole(path) => path.clone(),
-        StoredExecutable::Corrupt { expected, found } => {
+    let (executable, record) = match (&stored.executable, &stored.baseline.executable) {
+        (StoredExecutable::Whole(path), Some(record)) => (path.clone(), record),
+        (StoredExecutable::Corrupt { expected, found }, _) => {
             return absent(format!(
                 "the executable of {with} was damaged: its SHA-256 is {}, not {}",
                 found.short(),
                 expected.short()
             ));
         }
-        StoredExecutable::Missing => return absent(format!("the executable of {with} is missing")),
-        StoredExecutable::NotStored => return absent(format!("{with} was saved without its executable")),
+        (StoredExecutable::Missing, _) => return absent(format!("the executable of {with} is missing")),
+        (StoredExecutable::NotStored | StoredExecutable::Whole(_), _) => {
+            return absent(format!("{with} was saved without its executable"));
+        }
+    };
+    let origin = Origin {
+        commit: stored.baseline.commit.as_ref().map(|commit| commit.sha.clone()),
+        executable_sha256: record.sha256.clone(),
     };
     if options.identical == IdenticalServers::Trusted && options.save.is_none() {
         let same = identical(&stored, &candidate.executable, &SetUp::of(candidate)?)?;
@@ -93,10 +110,10 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
         }
     }
     let spec = ServerSpec { executable, ..candidate.clone() };
-    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, kept: Some(stored.baseline.scenarios) })))
+    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: Some(stored.baseline.scenarios) })))
 }
 
-/// A revision's server as an arm.
+/// A revision's server as an arm. `commit` is the one that it was built from.
 ///
 /// # Errors
 ///
@@ -104,6 +121,7 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
 pub fn from_revision(
     spec: ServerSpec,
     with: String,
+    commit: String,
     candidate: &ServerSpec,
     options: &ComparisonOptions,
 ) -> Result<Opponent> {
@@ -111,14 +129,16 @@ pub fn from_revision(
         Sha256Hex::of_file(path)
             .map_err(|cause| Error::unexpected(format!("the executable `{}` cannot be read", path.display()), cause))
     };
+    let executable_sha256 = digest(&spec.executable)?;
     if options.identical == IdenticalServers::Trusted
         && options.save.is_none()
-        && digest(&spec.executable)? == digest(&candidate.executable)?
+        && executable_sha256 == digest(&candidate.executable)?
         && SetUp::of(&spec)?.differences(&SetUp::of(candidate)?).is_empty()
     {
         return Ok(Opponent::Identical(with));
     }
-    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, kept: None })))
+    let origin = Origin { commit: Some(commit), executable_sha256 };
+    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: None })))
 }
 
 fn told(stored: &StoredBaseline) -> String {
@@ -242,7 +262,9 @@ mod tests {
     }
 
     fn one_sided(kept: Option<Vec<BaselineScenario>>, candidate: &[Selected], selection: &Selection) -> OneSided {
-        let arm = BaselineArm { spec: server_spec(Path::new("/nowhere")), with: "baseline `main`".to_owned(), kept };
+        let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+        let spec = server_spec(Path::new("/nowhere"));
+        let arm = BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept };
         let listed: Vec<Listed> =
             candidate.iter().map(|scenario| Listed { bench: 0, listing: scenario.listing.clone() }).collect();
         let selected: Vec<Selected> =

@@ -260,7 +260,18 @@ impl<'run> Project<'run> {
             base_env: built.environment.into(),
             ..candidate.spec.clone()
         };
-        baseline_arm::from_revision(spec, told(checkout.revision()), &candidate.spec, options)
+        let revision = checkout.revision();
+        baseline_arm::from_revision(spec, told(revision), revision.commit.clone(), &candidate.spec, options)
+    }
+
+    /// This machine, and how the servers of this run are built.
+    ///
+    /// # Errors
+    ///
+    /// When the compiler cannot be asked.
+    pub fn fingerprint(&self) -> Result<Fingerprint> {
+        let facts = BuildFacts::ask(&self.cargo, &mut SupervisedCargo::new(self.interrupt))?;
+        Ok(Fingerprint::of_this_machine(facts))
     }
 
     /// What this run's measurement is kept as, if it is to be kept: refused now rather than after measuring.
@@ -292,7 +303,7 @@ impl<'run> Project<'run> {
                 format!("nothing was measured that `{}` could keep", name.as_str()),
             ));
         }
-        let facts = BuildFacts::ask(&self.cargo, &mut SupervisedCargo::new(self.interrupt))?;
+        let fingerprint = self.fingerprint()?;
         let git = Git::new(&self.cargo.environment, self.interrupt);
         let head = Against { rev: "HEAD".to_owned(), commit: WhichCommit::Exact };
         // A baseline can be kept outside of any repository.
@@ -309,7 +320,7 @@ impl<'run> Project<'run> {
             saved_at: jiff::Timestamp::now(),
             package: measured.package.clone(),
             server: server.spec.name.clone(),
-            fingerprint: Fingerprint::of_this_machine(facts),
+            fingerprint,
             commit,
             set_up: SetUp::of(&server.spec)?,
             scenarios,

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use cargo_metadata::Package;
 
-use crate::baseline;
-use crate::baseline_arm::{OneSided, Opponent, settle_ports};
+use crate::baseline::{self, Fingerprint};
+use crate::baseline_arm::{OneSided, Opponent, Origin, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
 use crate::compare::{compare, rounds_that_decide};
@@ -18,6 +18,7 @@ use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
+use crate::server::shared_databases;
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged, first_exceeded};
 use crate::warning::Warning;
@@ -60,8 +61,17 @@ struct Prepared {
 /// What was measured of a package, whatever ended it.
 struct Measured {
     package: MeasuredPackage,
-    compared: Option<(String, Comparison, OneSided)>,
+    compared: Option<Compared>,
     ended: Option<Error>,
+}
+
+/// What two arms say, and who they are.
+struct Compared {
+    with: String,
+    origin: Origin,
+    fingerprint: Fingerprint,
+    comparison: Comparison,
+    one_sided: OneSided,
 }
 
 fn measure_all(
@@ -74,6 +84,8 @@ fn measure_all(
     let checkout = project.check_out(shell)?;
     let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
     tell_identical(&mut packages, shell)?;
+    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_)));
+    let fingerprint = compares.then(|| project.fingerprint()).transpose()?;
     let _turn = match packages.is_empty() {
         true => None,
         false => Some(Turn::take(interrupt, |holder| {
@@ -90,7 +102,8 @@ fn measure_all(
     for prepared in &mut packages {
         #[expect(clippy::cast_precision_loss, reason = "a number of scenarios")]
         let share = prepared.scenarios.len() as f64 / scenarios as f64;
-        let result = measure_package(prepared, checkout.as_ref(), share, invocation, shell, interrupt);
+        let result =
+            measure_package(prepared, checkout.as_ref(), fingerprint.as_ref(), share, invocation, shell, interrupt);
         match &result.ended {
             None => project.save(&result.package, &prepared.server, shell)?,
             Some(error) => {
@@ -144,6 +157,7 @@ fn prepare_all(
     for (package, server, executables) in built {
         let benches = project.start_benches(&package, &executables, shell)?;
         let scenarios = benches.select(invocation, &server.layers);
+        tell(warn_of_shared_state(&package, &server, &scenarios).as_slice(), shell)?;
         prepared.push(Prepared { package, server, benches, opponent: Opponent::Nobody, scenarios });
     }
     if prepared.iter().all(|package| package.scenarios.is_empty()) {
@@ -159,6 +173,15 @@ fn prepare_all(
         };
     }
     Ok(prepared)
+}
+
+/// Scenarios that write to what all starts of the server share.
+fn warn_of_shared_state(package: &Package, server: &PreparedServer, scenarios: &[Selected]) -> Option<Warning> {
+    let writes = scenarios.iter().filter(|it| it.listing.request.as_ref().is_ok_and(|request| request.writes()));
+    let scenarios: Vec<String> = writes.map(|scenario| scenario.listing.name.clone()).collect();
+    let variables = if scenarios.is_empty() { Vec::new() } else { shared_databases(&server.spec) };
+    let package = package.name.to_string();
+    (!variables.is_empty()).then_some(Warning::SharedDatabase { package, scenarios, variables })
 }
 
 /// There is nothing to compare with: a failure, a warning, or neither, as the policy has it.
@@ -205,6 +228,7 @@ impl Prepared {
 fn measure_package(
     prepared: &mut Prepared,
     checkout: Option<&Checkout>,
+    fingerprint: Option<&Fingerprint>,
     share: f64,
     invocation: &Invocation,
     shell: &mut Shell,
@@ -223,11 +247,11 @@ fn measure_package(
         Err(error) => (Arms::default(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
-    let mut with = None;
-    if let Opponent::Arm(arm) = &prepared.opponent {
-        arms.push(&arm.spec);
-        with = Some(arm.with.clone());
-    }
+    let opponent = match &prepared.opponent {
+        Opponent::Arm(arm) => Some(arm),
+        _ => None,
+    };
+    arms.extend(opponent.map(|arm| &arm.spec));
     let subject = Subject {
         package: prepared.package.name.as_str(),
         arms,
@@ -238,7 +262,7 @@ fn measure_package(
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let asked = prepared.server.layers.settings().rounds;
-    let count = match &with {
+    let count = match opponent {
         Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
         None => asked,
     };
@@ -246,7 +270,7 @@ fn measure_package(
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = settled.and_then(|()| match &with {
+    let outcome = settled.and_then(|()| match opponent {
         Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });
@@ -256,7 +280,13 @@ fn measure_package(
         Ok(comparison) => (comparison, None),
         Err(error) => (None, Some(error)),
     };
-    let compared = with.zip(comparison).map(|(with, comparison)| (with, comparison, one_sided));
+    let compared = opponent.zip(fingerprint).zip(comparison).map(|((arm, fingerprint), comparison)| Compared {
+        with: arm.with.clone(),
+        origin: arm.origin.clone(),
+        fingerprint: fingerprint.clone(),
+        comparison,
+        one_sided,
+    });
     Measured { package, compared, ended }
 }
 
@@ -292,10 +322,12 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
     PackageReport {
         measured: package,
         scenarios: package.scenarios.iter().map(|scenario| Judged::new(scenario, cores)).collect(),
-        compared: measured.compared.as_ref().map(|(with, comparison, one_sided)| ComparedReport {
-            with,
-            comparison,
-            one_sided,
+        compared: measured.compared.as_ref().map(|compared| ComparedReport {
+            with: &compared.with,
+            origin: &compared.origin,
+            fingerprint: &compared.fingerprint,
+            comparison: &compared.comparison,
+            one_sided: &compared.one_sided,
         }),
     }
 }

@@ -13,7 +13,8 @@ use httpbench_core::model::{
 use serde::Serialize;
 
 use super::{ComparedReport, PackageReport, Report};
-use crate::baseline_arm::Removed;
+use crate::baseline::Fingerprint;
+use crate::baseline_arm::{Origin, Removed};
 use crate::error::{Details, Error};
 use crate::exit_code::ExitCode;
 use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
@@ -62,6 +63,7 @@ pub struct ScenarioObject<'run> {
     saturation: Option<Saturation>,
     engine_busy: Vec<Option<f64>>,
     server_cores_busy: Vec<Option<f64>>,
+    server_last_lines: &'run [String],
     error: Option<ErrorObject<'run>>,
 }
 
@@ -108,6 +110,8 @@ pub struct VerdictObject<'run> {
     direction: Direction,
     unit: Unit,
     with: &'run str,
+    origin: &'run Origin,
+    fingerprint: &'run Fingerprint,
     arms: &'run Arms,
     verdict: Verdict,
     why: Option<Reason>,
@@ -153,6 +157,8 @@ fn verdict_object<'run>(
         direction: of.direction(),
         unit: of.metric().unit(),
         with: compared.with,
+        origin: compared.origin,
+        fingerprint: compared.fingerprint,
         arms: &package.arms_run,
         verdict: cell.verdict,
         why: cell.reason,
@@ -256,6 +262,7 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         saturation: judged.saturation,
         engine_busy: scenario.rounds.iter().map(MeasuredRound::engine_busy).collect(),
         server_cores_busy: scenario.rounds.iter().map(MeasuredRound::server_cores_busy).collect(),
+        server_last_lines: &scenario.last_lines,
         error: scenario.failure.as_ref().map(error_object),
     }
 }

@@ -16,7 +16,8 @@ pub use failure::{render_details, render_failure};
 pub use terminal::render_report;
 pub use trace::render_trace;
 
-use crate::baseline_arm::OneSided;
+use crate::baseline::Fingerprint;
+use crate::baseline_arm::{OneSided, Origin};
 use crate::measure::MeasuredPackage;
 use crate::verdict::{Comparison, Judged};
 use crate::warning::Warning;
@@ -73,6 +74,10 @@ pub struct PackageReport<'run> {
 pub struct ComparedReport<'run> {
     /// The baseline, as a person calls it: ``revision `main` (1a2b3c4)``.
     pub with: &'run str,
+    /// Which server that is, exactly.
+    pub origin: &'run Origin,
+    /// The machine, and how the candidate was built.
+    pub fingerprint: &'run Fingerprint,
     /// What the two arms say.
     pub comparison: &'run Comparison,
     /// The scenarios that only one side has.

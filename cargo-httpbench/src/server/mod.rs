@@ -13,6 +13,7 @@ mod memory;
 mod placeholders;
 mod probe;
 mod ready;
+mod shared_state;
 mod sockets;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use crate::warning::Warning;
 
 pub use self::memory::Memory;
 pub(crate) use self::placeholders::near_misses;
+pub use self::shared_state::shared_databases;
 
 /// Where servers are asked to listen.
 const HOST: &str = "127.0.0.1";

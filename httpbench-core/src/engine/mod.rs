@@ -1,12 +1,14 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
-//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes, `pacing` says when an
-//! exchange starts, `starts` which connection takes it, `timer` wakes them.
+//! is shared while a slice runs. `worker` is the loop of one connection, `crew` runs all of them, `driver` moves their
+//! bytes, `pacing` says when an exchange starts, `starts` which connection takes it, `timer` wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod clock;
+mod crew;
 mod driver;
+mod gate;
 mod health;
 #[doc(hidden)]
 pub mod microbench;
@@ -19,11 +21,14 @@ mod slices;
 mod starts;
 mod timeout;
 mod timer;
+mod times;
 mod trace;
+mod watch;
 mod worker;
 
-pub use round::run_round;
+pub use round::{run_round, run_watched};
 pub use trace::trace;
+pub use watch::{Progress, Watch};
 
 use crate::model::Counts;
 

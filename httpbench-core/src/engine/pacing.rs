@@ -28,20 +28,6 @@ pub(super) trait Pacing: Copy + 'static {
     fn next(&self, elapsed: Nanos, sent: u64) -> Pace;
 }
 
-/// Each connection sends as soon as its last answer is complete, until the window is over.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClosedLoop {
-    /// No exchange starts at or after this time.
-    pub(super) length: Nanos,
-}
-
-impl Pacing for ClosedLoop {
-    #[inline]
-    fn next(&self, elapsed: Nanos, _sent: u64) -> Pace {
-        if elapsed < self.length { Pace::SendNow { intended: elapsed } } else { Pace::Stop }
-    }
-}
-
 /// Start `k` is due at `k / arrival rate`, whatever the server does: an arm's starts are numbered through all its windows,
 /// and of T threads thread i has those with the numbers i, i + T, i + 2·T … of each window.
 ///
@@ -128,15 +114,6 @@ mod tests {
 
     fn alone(per_second: f64, length: Nanos) -> ConstantArrivals {
         ConstantArrivals::new(per_second, Nanos::ZERO, length, Part { thread: 0, threads: 1 })
-    }
-
-    #[test]
-    fn closed_loop_sends_until_the_window_is_over() {
-        let pacing = ClosedLoop { length: Nanos(100) };
-        assert_eq!(pacing.next(Nanos(0), 0), Pace::SendNow { intended: Nanos(0) });
-        assert_eq!(pacing.next(Nanos(99), 1_000_000), Pace::SendNow { intended: Nanos(99) });
-        assert_eq!(pacing.next(Nanos(100), 0), Pace::Stop);
-        assert_eq!(pacing.next(Nanos(u64::MAX), 0), Pace::Stop);
     }
 
     #[test]

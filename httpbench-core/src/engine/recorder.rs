@@ -5,20 +5,21 @@
 
 use super::driver::{Failure, Traffic};
 use super::starts::{Beginning, Late};
-use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
+use super::times::Times;
+use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     counts: Counts,
     /// Service times of good answers that came in one read, which are first-byte times as well: recorded once.
-    at_once: Histogram,
+    at_once: Times,
     /// The other good answers.
-    in_parts: Option<Box<InParts>>,
-    connect: Option<Box<Histogram>>,
-    check_failure: Option<Box<Histogram>>,
-    error: Option<Box<Histogram>>,
-    open_loop: Option<Box<OpenLoop>>,
+    in_parts: Option<InParts>,
+    connect: Option<Times>,
+    check_failure: Option<Times>,
+    error: Option<Times>,
+    open_loop: Option<OpenLoop>,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -28,16 +29,16 @@ pub(super) struct Recorder {
 
 #[derive(Debug, Default)]
 struct InParts {
-    service: Histogram,
-    first_byte: Histogram,
+    service: Times,
+    first_byte: Times,
 }
 
 /// What is recorded of exchanges that a schedule started.
 #[derive(Debug, Default)]
 struct OpenLoop {
-    response: Histogram,
-    lateness: Histogram,
-    queued: Histogram,
+    response: Times,
+    lateness: Times,
+    queued: Times,
 }
 
 /// What one slice counts.
@@ -51,6 +52,8 @@ pub(super) struct Tally {
     pub(super) good: u64,
     /// Exchanges that completed, at whatever time.
     pub(super) completed: u64,
+    /// When the last of them ended; zero if none did.
+    pub(super) last: Nanos,
     /// Starts of a schedule.
     pub(super) scheduled: u64,
     /// Those among them that began before `to`.
@@ -74,6 +77,11 @@ impl Recorder {
     /// Begins a slice whose throughput is counted in the span given.
     pub(super) fn begin_slice(&mut self, from: Nanos, to: Nanos) {
         self.tally = Tally { from, to, ..Tally::default() };
+    }
+
+    /// How exchanges ended so far.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// What the slice counted so far.
@@ -114,6 +122,7 @@ impl Recorder {
             self.open_loop.get_or_insert_default().response.record(end.ended - start.intended);
         }
         self.tally.completed += 1;
+        self.tally.last = end.ended;
         self.tally.good += u64::from(end.ended >= self.tally.from && end.ended < self.tally.to);
     }
 
@@ -127,6 +136,7 @@ impl Recorder {
         self.statuses.add(end.status);
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
+        self.tally.last = end.ended;
     }
 
     /// It broke.
@@ -176,21 +186,21 @@ impl Recorder {
     /// Adds this recorder of slices to an arm's recording.
     pub(super) fn add_as_slices(&self, arm: &mut ArmRecording) {
         arm.counts.merge(&self.counts);
-        arm.service.merge(&self.at_once);
-        arm.first_byte.merge(&self.at_once);
+        self.at_once.add_to(&mut arm.service);
+        self.at_once.add_to(&mut arm.first_byte);
         if let Some(parts) = &self.in_parts {
-            arm.service.merge(&parts.service);
-            arm.first_byte.merge(&parts.first_byte);
+            parts.service.add_to(&mut arm.service);
+            parts.first_byte.add_to(&mut arm.first_byte);
         }
         for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
             if let Some(from) = from {
-                into.merge(from);
+                from.add_to(into);
             }
         }
         if let Some(open_loop) = &self.open_loop {
-            arm.response.merge(&open_loop.response);
-            arm.lateness.merge(&open_loop.lateness);
-            arm.queued.merge(&open_loop.queued);
+            open_loop.response.add_to(&mut arm.response);
+            open_loop.lateness.add_to(&mut arm.lateness);
+            open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
         arm.sent_bytes += self.traffic.sent;
@@ -205,7 +215,7 @@ impl Recorder {
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
         if let Some(connect) = &self.connect {
-            arm.connect.merge(connect);
+            connect.add_to(&mut arm.connect);
         }
     }
 }

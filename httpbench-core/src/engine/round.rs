@@ -5,20 +5,24 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
 use super::clock::Clock;
+use super::driver::Driver;
 use super::driver::raw::RawDriver;
 use super::observer::Observer;
 use super::pacing::Part;
 use super::setup::{bind_to_core, reserve_descriptors};
-use super::slices::{Agreement, Arrivals, Thread, ThreadArm, ThreadRecording};
+use super::slices::{Agreement, Arrivals, Ending, Thread, ThreadArm, ThreadRecording, ThreadSlice, share};
 use super::timer::Timer;
+use super::watch::{Post, Watch};
 use super::worker::{Arm, Judging};
-use crate::model::{ArmRecording, EngineUsage, Nanos, Recording, RoundPlan, Schedule, SliceRecording};
+use crate::model::{
+    ArmPlan, ArmRecording, Endpoint, EngineUsage, Nanos, Recording, RoundPlan, Schedule, SlicePlan, SliceRecording,
+};
 use crate::scenario::WireRequest;
 
 /// The highest arrival rate per second: beyond any engine, and far enough from endless.
@@ -33,11 +37,26 @@ const MOST_ARRIVALS: f64 = 1e7;
 ///
 /// When the plan contradicts itself, or the operating system refuses threads, descriptors or core bindings.
 pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recording, EngineError> {
-    check(plan, &requests)?;
+    execute(plan, &requests, None)
+}
+
+/// Executes one round as [`run_round`] does, while `watch` sees how far it has come and may end it early.
+///
+/// # Errors
+///
+/// As [`run_round`]. To be stopped is none: the recording is complete as far as it went, slices that never began hold
+/// nothing.
+pub fn run_watched(plan: &RoundPlan, requests: Vec<WireRequest>, watch: &Watch) -> Result<Recording, EngineError> {
+    execute(plan, &requests, Some(watch))
+}
+
+fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) -> Result<Recording, EngineError> {
+    check(plan, requests)?;
     let threads = plan.load.threads.min(plan.load.connections);
-    let connections = u64::from(plan.load.connections) * plan.arms.len() as u64;
+    let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, Part { thread: 0, threads: 1 })).sum();
     reserve_descriptors(connections, u64::from(threads))?;
     let clock = Clock::new();
+    let posts = watch.map(|watch| watch.posts(threads));
     let agreement = Arc::new(Agreement::new(threads));
     let recordings = thread::scope(|scope| {
         // No thread may wait for one that could not be set up: all report first, then all are let go.
@@ -46,9 +65,11 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
         let mut go = Vec::new();
         for index in 0..threads {
             let (start, started) = mpsc::channel::<()>();
-            let (agreement, report, requests) = (Arc::clone(&agreement), report.clone(), &requests);
+            let (agreement, report) = (Arc::clone(&agreement), report.clone());
+            let part = Part { thread: index, threads };
+            let post = posts.as_ref().map(|posts| posts[index as usize].clone());
             let body = move || -> Result<Option<ThreadRecording>, EngineError> {
-                let (runtime, arrivals) = match set_up(plan, clock, Part { thread: index, threads }) {
+                let (runtime, arrivals) = match set_up(plan, clock, part) {
                     Ok(granted) => granted,
                     Err(error) => {
                         let _ = report.send(Err(error));
@@ -59,8 +80,8 @@ pub fn run_round(plan: &RoundPlan, requests: Vec<WireRequest>) -> Result<Recordi
                 if started.recv().is_err() {
                     return Ok(None);
                 }
-                let share = Share { index, threads, clock, agreement };
-                runtime.block_on(async { share.thread(plan, requests, arrivals).run(plan).await }).map(Some)
+                let share = Share { part, clock, agreement, post };
+                runtime.block_on(share.run(plan, requests, arrivals)).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -93,6 +114,7 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
+    transport(plan)?;
     match load.schedule {
         Schedule::Closed => {}
         Schedule::Constant { per_second } if per_second > 0.0 && per_second <= MOST_ARRIVALS => {}
@@ -101,6 +123,9 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     for (index, slice) in plan.slices.iter().enumerate() {
         if slice.arm >= plan.arms.len() {
             return wrong(format!("slice {index} loads arm {} of {}", slice.arm, plan.arms.len()));
+        }
+        if slice.requests == Some(0) {
+            return wrong(format!("slice {index} has no requests"));
         }
         if slice.lead_in >= slice.length {
             return wrong(format!("the lead-in of slice {index} leaves nothing of it"));
@@ -123,47 +148,104 @@ fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, O
 
 /// Which part of the round a thread has.
 struct Share {
-    index: u32,
-    threads: u32,
+    part: Part,
     clock: Clock,
     agreement: Arc<Agreement>,
+    post: Option<Post>,
 }
 
 impl Share {
-    /// Within the thread's runtime.
-    fn thread(
+    /// Goes through the round with the driver that the plan needs: chosen here, once, and called statically from here on.
+    async fn run(
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
         arrivals: Option<Arrivals>,
-    ) -> Thread<RawDriver<TcpStream>> {
+    ) -> Result<ThreadRecording, EngineError> {
+        let (clock, reuse) = (self.clock, plan.load.reuse);
+        match transport(plan)? {
+            Transport::Tcp => {
+                let driver = |arm: &ArmPlan, request: &_| {
+                    RawDriver::<TcpStream>::new(arm.endpoint.clone(), request, reuse, clock)
+                };
+                self.thread(plan, requests, arrivals, driver).run(plan).await
+            }
+            Transport::Unix => {
+                let driver = |arm: &ArmPlan, request: &_| {
+                    RawDriver::<UnixStream>::new(arm.endpoint.clone(), request, reuse, clock)
+                };
+                self.thread(plan, requests, arrivals, driver).run(plan).await
+            }
+        }
+    }
+
+    /// Within the thread's runtime.
+    fn thread<D: Driver>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+        driver: impl Fn(&ArmPlan, &WireRequest) -> D,
+    ) -> Thread<D> {
         let load = &plan.load;
-        let connections = share(load.connections, self.threads, self.index);
-        let arms = plan.arms.iter().zip(requests).map(|(arm, request)| {
+        let arms = plan.arms.iter().zip(requests).enumerate().map(|(index, (arm, request))| {
+            let connections = connections(plan, index, self.part);
             let arm = Arm {
                 clock: self.clock,
-                driver: RawDriver::new(arm.endpoint.clone(), request, self.clock),
+                driver: driver(arm, request),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
+                reuse: load.reuse,
                 connect_timeout: load.connect_timeout.into(),
                 request_timeout: load.request_timeout,
             };
             ThreadArm::new(arm, connections)
         });
-        let roots = plan.arms.iter().filter(|_| self.index == 0).map(|arm| arm.root_pid);
+        let roots = plan.arms.iter().filter(|_| self.part.thread == 0).map(|arm| arm.root_pid);
         Thread {
             clock: self.clock,
             agreement: self.agreement,
             arms: arms.collect(),
+            part: self.part,
+            gate: Rc::default(),
+            post: self.post,
             arrivals,
             observers: roots.map(Observer::new).collect(),
         }
     }
 }
 
-/// The part of `total` that thread `index` of `threads` has. The parts differ by one at most.
-fn share(total: u32, threads: u32, index: u32) -> u32 {
-    total / threads + u32::from(index < total % threads)
+/// How many connections to an arm a part of the round needs: never more than it has exchanges.
+fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
+    let connections = share(plan.load.connections.into(), part);
+    let slices = plan.slices.iter().filter(|slice| slice.arm == arm);
+    // `None` stands for no bound; without slices, connections are opened for their own sake.
+    let starts = slices.map(|slice| slice.requests).reduce(|most, starts| Some(most?.max(starts?))).flatten();
+    match starts {
+        Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
+        _ => connections,
+    }
+}
+
+/// By what sockets the servers are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Tcp,
+    Unix,
+}
+
+/// The one kind of sockets that all arms have: times of different kinds are not comparable, and one loop drives them all.
+fn transport(plan: &RoundPlan) -> Result<Transport, EngineError> {
+    let mut kinds = plan.arms.iter().map(|arm| match arm.endpoint {
+        Endpoint::Tcp(_) => Transport::Tcp,
+        Endpoint::Unix(_) => Transport::Unix,
+    });
+    let first = kinds.next().unwrap_or(Transport::Tcp);
+    if kinds.all(|kind| kind == first) {
+        Ok(first)
+    } else {
+        Err(EngineError::Plan("some arms listen on TCP, others on Unix domain sockets".to_owned()))
+    }
 }
 
 fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recording, EngineError> {
@@ -174,7 +256,7 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
         .map(|slice| SliceRecording {
             arm: slice.arm,
             good: 0,
-            span: slice.length - slice.lead_in,
+            span: Nanos::ZERO,
             completed: 0,
             scheduled: 0,
             begun: 0,
@@ -183,6 +265,9 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
             engine_cpu: Nanos::ZERO,
         })
         .collect();
+    for (index, (slice, plan)) in slices.iter_mut().zip(&plan.slices).enumerate() {
+        slice.span = end(plan, threads.iter().map(|thread| &thread.slices[index])) - plan.lead_in;
+    }
     let mut engine = EngineUsage { threads: threads.len() as u32, ..EngineUsage::default() };
     for thread in threads {
         for (arm, (warm_up, recorded)) in arms.iter_mut().zip(thread.arms) {
@@ -215,20 +300,22 @@ fn put_together(plan: &RoundPlan, threads: Vec<ThreadRecording>) -> Result<Recor
     Ok(Recording { arms, slices, engine })
 }
 
+/// How long a slice lasted, as its throughput is concerned: its length, but where all threads were done before, until the
+/// last exchange completed, whatever became of others afterwards.
+fn end<'a>(plan: &SlicePlan, threads: impl Iterator<Item = &'a ThreadSlice> + Clone) -> Nanos {
+    if threads.clone().any(|thread| thread.ending == Ending::Length) {
+        return plan.length;
+    }
+    let last = threads.clone().map(|thread| thread.last).max().unwrap_or_default();
+    let drained = threads.map(|thread| thread.wall).max().unwrap_or_default();
+    (if last == Nanos::ZERO { drained } else { last }).min(plan.length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::recorder::Recorder;
     use crate::model::Load;
-
-    #[test]
-    fn connections_are_shared_exactly_and_evenly() {
-        for (total, threads) in [(3, 2), (10, 4), (64, 1), (5, 5), (200, 7)] {
-            let parts: Vec<_> = (0..threads).map(|index| share(total, threads, index)).collect();
-            assert_eq!(parts.iter().sum::<u32>(), total);
-            assert!(parts.iter().max() <= parts.iter().min().map(|least| least + 1).as_ref(), "{parts:?}");
-        }
-    }
 
     #[test]
     fn exchange_that_is_lost_fails_the_round() {

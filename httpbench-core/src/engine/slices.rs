@@ -14,15 +14,17 @@ use tokio::sync::{Barrier, Mutex};
 
 use super::clock::Clock;
 use super::driver::Driver;
+use super::gate::Gate;
 use super::health::thread_cpu;
 use super::observer::Observer;
-use super::pacing::{ClosedLoop, ConstantArrivals, Part};
+use super::pacing::{ConstantArrivals, Part};
 use super::recorder::{Recorder, Tally};
 use super::starts::{Line, Starts, Unscheduled};
 use super::timer::Timer;
+use super::watch::{LOOK, Post};
 use super::worker::{Arm, Slot, drive};
-use super::{EngineError, worker};
-use crate::model::{Nanos, RoundPlan, SlicePlan};
+use super::{EngineError, crew, worker};
+use crate::model::{Nanos, Reuse, RoundPlan, SlicePlan};
 
 /// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
 const SET_UP: Nanos = Nanos::from_millis(500);
@@ -56,6 +58,10 @@ pub(super) struct Thread<D: Driver> {
     pub(super) clock: Clock,
     pub(super) agreement: Arc<Agreement>,
     pub(super) arms: Vec<ThreadArm<D>>,
+    pub(super) part: Part,
+    pub(super) gate: Rc<Gate>,
+    /// `None`: nobody watches.
+    pub(super) post: Option<Post>,
     /// `None`: a closed loop.
     pub(super) arrivals: Option<Arrivals>,
     /// One for each arm on thread 0, none on the others.
@@ -74,11 +80,21 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// A window of an arm that was loaded for so long before.
-    fn line(&self, clock: Clock, start: Nanos, loaded: Nanos, length: Nanos) -> Rc<Line<ConstantArrivals>> {
+    fn line(
+        &self,
+        clock: Clock,
+        start: Nanos,
+        loaded: Nanos,
+        length: Nanos,
+        gate: Rc<Gate>,
+        look: Nanos,
+    ) -> Rc<Line<ConstantArrivals>> {
         Rc::new(Line {
             clock,
             start,
             pacing: ConstantArrivals::new(self.per_second, loaded, length, self.part),
+            gate,
+            look,
             given_up: start + length + self.drain,
             taken: Cell::new(0),
             waiting: Cell::new(0),
@@ -90,7 +106,7 @@ impl Arrivals {
 /// One arm, as one thread sees it.
 pub(super) struct ThreadArm<D: Driver> {
     arm: Rc<Arm<D>>,
-    /// Boxed, because a task moves its output's size with every poll.
+    /// Boxed, because a future moves its output's size with every poll.
     slots: Vec<Box<Slot<D::Connection>>>,
     warm_up: Rc<RefCell<Recorder>>,
     slices: Rc<RefCell<Recorder>>,
@@ -113,6 +129,9 @@ pub(super) struct ThreadSlice {
     pub(super) completed: u64,
     pub(super) scheduled: u64,
     pub(super) begun: u64,
+    /// When its last exchange completed, from the agreed start; zero if none did.
+    pub(super) last: Nanos,
+    pub(super) ending: Ending,
     pub(super) engine_cpu: Nanos,
     /// From the agreed start until every thread has drained.
     pub(super) wall: Nanos,
@@ -120,9 +139,19 @@ pub(super) struct ThreadSlice {
     pub(super) cpu: Vec<Option<Nanos>>,
 }
 
+/// What ended a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its length.
+    #[default]
+    Length,
+    /// Its number of starts, or a stop from outside.
+    Early,
+}
+
 impl<D: Driver> ThreadArm<D> {
     /// With so many connections, none of them open. Within a runtime.
-    pub(super) fn new(arm: Arm<D>, connections: u32) -> Self {
+    pub(super) fn new(arm: Arm<D>, connections: u64) -> Self {
         Self {
             arm: Rc::new(arm),
             slots: (0..connections).map(|_| Box::new(Slot::new())).collect(),
@@ -133,48 +162,40 @@ impl<D: Driver> ThreadArm<D> {
     }
 
     /// Opens what is not open. What fails is tried again until `deadline`; after that the worker loop meets the failure,
-    /// where it counts.
+    /// where it counts. Where each exchange opens a connection of its own, none is open before it.
     async fn open(&mut self, recorder: &Rc<RefCell<Recorder>>, deadline: Nanos) {
-        let mut tasks = Vec::with_capacity(self.slots.len());
-        for mut slot in self.slots.drain(..) {
+        if self.arm.reuse == Reuse::Close {
+            return;
+        }
+        let slots = std::mem::take(&mut self.slots);
+        let opening = slots.into_iter().map(|mut slot| {
             let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
-            tasks.push(tokio::task::spawn_local(async move {
+            async move {
                 while slot.ready(&arm, &recorder).await.is_err() && arm.clock.now() < deadline {
                     tokio::time::sleep(worker::FIRST_WAIT).await;
                 }
                 slot
-            }));
-        }
-        self.slots = joined(tasks).await;
+            }
+        });
+        self.slots = crew::run(opening).await;
     }
 
     /// Drives all connections through a window and waits until the last exchange has ended.
     async fn drive<S: Starts>(&mut self, recorder: &Rc<RefCell<Recorder>>, starts: S) {
-        let mut tasks = Vec::with_capacity(self.slots.len());
-        for slot in self.slots.drain(..) {
-            let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
-            tasks.push(tokio::task::spawn_local(drive(slot, arm, recorder, starts.clone())));
-        }
-        self.slots = joined(tasks).await;
+        let slots = std::mem::take(&mut self.slots);
+        let driving =
+            slots.into_iter().map(|slot| drive(slot, Rc::clone(&self.arm), Rc::clone(recorder), starts.clone()));
+        self.slots = crew::run(driving).await;
     }
-}
-
-async fn joined<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
-    let mut ended = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        match task.await {
-            Ok(value) => ended.push(value),
-            // No task is ever cancelled, so it panicked: go on with that panic in the thread that run_round joins.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-    ended
 }
 
 impl<D: Driver> Thread<D> {
     /// Goes through the whole round.
     pub(super) async fn run(mut self, plan: &RoundPlan) -> Result<ThreadRecording, EngineError> {
         let drain = Duration::from(plan.load.request_timeout) + Duration::from(plan.load.connect_timeout) * 2;
+        if let Some(post) = &self.post {
+            tokio::task::spawn_local(post.clone().keep(self.clock, Rc::clone(&self.gate), self.recorders()));
+        }
         for thread_arm in &mut self.arms {
             let recorder = Rc::clone(&thread_arm.warm_up);
             thread_arm.open(&recorder, self.clock.now() + SET_UP).await;
@@ -185,6 +206,10 @@ impl<D: Driver> Thread<D> {
         }
         for slice in &plan.slices {
             slices.push(self.slice(*slice, drain).await?);
+        }
+        if let Some(post) = &self.post {
+            self.look();
+            post.ended(self.clock.now());
         }
         let arms = self.arms.into_iter().map(|arm| (arm.warm_up.take(), arm.slices.take())).collect();
         Ok(ThreadRecording { arms, slices })
@@ -198,7 +223,7 @@ impl<D: Driver> Thread<D> {
         self.arms[arm].open(&recorder, Nanos::ZERO).await;
         self.agreement.meet(drain).await?;
         let start = self.start().await?;
-        self.drive(arm, &recorder, start, length).await;
+        self.drive(arm, &recorder, start, length, None).await;
         self.agreement.meet(length.as_duration() + drain).await
     }
 
@@ -208,9 +233,14 @@ impl<D: Driver> Thread<D> {
         self.agreement.meet(drain).await?;
         let before = self.sample();
         let start = self.start().await?;
+        if let Some(post) = &self.post {
+            post.begun(start);
+        }
         let engine_before = thread_cpu();
         recorder.borrow_mut().begin_slice(start + plan.lead_in, start + plan.length);
-        self.drive(plan.arm, &recorder, start, plan.length).await;
+        let starts = plan.requests.map(|requests| share(requests, self.part));
+        self.drive(plan.arm, &recorder, start, plan.length, starts).await;
+        let early = self.gate.is_used_up() || self.gate.stopped().is_some();
         self.arms[plan.arm].loaded += plan.length;
         self.agreement.meet(plan.length.as_duration() + drain).await?;
         let engine_cpu = thread_cpu() - engine_before;
@@ -218,8 +248,10 @@ impl<D: Driver> Thread<D> {
         let after = self.sample();
         let cpu = before.into_iter().zip(after).map(|(before, after)| Some(after? - before?)).collect();
         let tally = recorder.borrow().tally();
-        let Tally { good, completed, scheduled, begun, .. } = tally;
-        Ok(ThreadSlice { good, completed, scheduled, begun, engine_cpu, wall, cpu })
+        let Tally { good, completed, scheduled, begun, last, .. } = tally;
+        let last = last - start;
+        let ending = if early { Ending::Early } else { Ending::Length };
+        Ok(ThreadSlice { good, completed, scheduled, begun, last, ending, engine_cpu, wall, cpu })
     }
 
     /// The time at which all threads begin, as the first one sets it.
@@ -232,17 +264,63 @@ impl<D: Driver> Thread<D> {
         Ok(Nanos(self.agreement.start.load(Ordering::Acquire)))
     }
 
-    /// Drives an arm through a window of the plan's kind of load.
-    async fn drive(&mut self, arm: usize, recorder: &Rc<RefCell<Recorder>>, start: Nanos, length: Nanos) {
+    /// Drives an arm through a window of the plan's kind of load, with so many starts on this thread at most.
+    async fn drive(
+        &mut self,
+        arm: usize,
+        recorder: &Rc<RefCell<Recorder>>,
+        start: Nanos,
+        length: Nanos,
+        starts: Option<u64>,
+    ) {
+        // A stop may have come between two looks; this one is before anything starts.
+        self.look();
+        self.gate.open(start + length, starts);
         let arm = &mut self.arms[arm];
         match &self.arrivals {
-            None => arm.drive(recorder, Unscheduled { start, pacing: ClosedLoop { length } }).await,
-            Some(arrivals) => arm.drive(recorder, arrivals.line(self.clock, start, arm.loaded, length)).await,
+            None => arm.drive(recorder, Unscheduled(Rc::clone(&self.gate))).await,
+            Some(arrivals) => {
+                let look = if self.post.is_some() { LOOK } else { Nanos(u64::MAX) };
+                let gate = Rc::clone(&self.gate);
+                arm.drive(recorder, arrivals.line(self.clock, start, arm.loaded, length, gate, look)).await
+            }
         }
+    }
+
+    /// Publishes to those who watch, and learns whether they have stopped the round.
+    fn look(&self) {
+        if let Some(post) = &self.post {
+            post.look(self.clock, &self.gate, &self.recorders());
+        }
+    }
+
+    /// Of the slices.
+    fn recorders(&self) -> Vec<Rc<RefCell<Recorder>>> {
+        self.arms.iter().map(|arm| Rc::clone(&arm.slices)).collect()
     }
 
     /// The CPU time of each arm so far; nothing on other threads than the first.
     fn sample(&mut self) -> Vec<Option<Nanos>> {
         self.observers.iter_mut().map(Observer::sample).collect()
+    }
+}
+
+/// The share of `total` that a thread has. The shares differ by one at most.
+pub(super) fn share(total: u64, part: Part) -> u64 {
+    let threads = u64::from(part.threads);
+    total / threads + u64::from(u64::from(part.thread) < total % threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_starts_are_shared_exactly_and_evenly() {
+        for (total, threads) in [(3, 2), (10, 4), (64, 1), (5, 5), (200, 7), (1, 3), (u64::MAX, 2)] {
+            let parts: Vec<_> = (0..threads).map(|thread| share(total, Part { thread, threads })).collect();
+            assert_eq!(parts.iter().sum::<u64>(), total);
+            assert!(parts.iter().max() <= parts.iter().min().map(|least| least + 1).as_ref(), "{parts:?}");
+        }
     }
 }

@@ -18,7 +18,8 @@ use std::rc::Rc;
 use tokio::sync::Mutex;
 
 use super::clock::Clock;
-use super::pacing::{ClosedLoop, Pace, Pacing};
+use super::gate::Gate;
+use super::pacing::{Pace, Pacing};
 use super::timer::Timer;
 use crate::model::Nanos;
 
@@ -102,12 +103,9 @@ pub(super) trait Starts: Clone + 'static {
     fn deadline(&self, sent: Nanos, timeout: Nanos) -> Nanos;
 }
 
-/// Every connection for itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unscheduled {
-    pub(super) start: Nanos,
-    pub(super) pacing: ClosedLoop,
-}
+/// Every connection for itself, for as long as the gate lets it.
+#[derive(Clone, Debug)]
+pub(super) struct Unscheduled(pub(super) Rc<Gate>);
 
 impl Starts for Unscheduled {
     type Beginning = ();
@@ -116,11 +114,7 @@ impl Starts for Unscheduled {
 
     #[inline]
     fn next(&self, now: Nanos, _free: Nanos) -> Turn<()> {
-        match self.pacing.next(now - self.start, 0) {
-            Pace::SendNow { .. } => Turn::Send(()),
-            Pace::Wait { .. } => Turn::Wait,
-            Pace::Stop => Turn::Stop,
-        }
+        if self.0.pass(now) { Turn::Send(()) } else { Turn::Stop }
     }
 
     async fn wait(&self) -> Nanos {
@@ -138,6 +132,9 @@ pub(super) struct Line<P> {
     pub(super) clock: Clock,
     pub(super) start: Nanos,
     pub(super) pacing: P,
+    pub(super) gate: Rc<Gate>,
+    /// How long a sleep may last before somebody looks at the gate again.
+    pub(super) look: Nanos,
     /// At this time all that is left is an error.
     pub(super) given_up: Nanos,
     /// How many starts were taken.
@@ -158,6 +155,9 @@ impl<P: Pacing> Line<P> {
     }
 
     fn pace(&self, now: Nanos) -> Pace {
+        if self.gate.stopped().is_some() {
+            return Pace::Stop;
+        }
         if now < self.start {
             return Pace::Wait { until: Nanos::ZERO };
         }
@@ -189,7 +189,7 @@ impl<P: Pacing> Starts for Rc<Line<P>> {
         let now = loop {
             let now = self.clock.now();
             match self.idle_until(now) {
-                Some(time) => timer.sleep_until(time).await,
+                Some(time) => timer.sleep_until(time.min(now + self.look)).await,
                 None => break now,
             }
         };
@@ -213,7 +213,8 @@ mod tests {
         let timer = Rc::new(Mutex::new(Timer::new(clock).expect("a timer")));
         let pacing = ConstantArrivals::new(1e8, Nanos::ZERO, Nanos(50), Part { thread: 0, threads: 1 });
         let (taken, waiting) = (Cell::new(0), Cell::new(0));
-        Rc::new(Line { clock, start: Nanos(100), pacing, given_up: Nanos(1_000), taken, waiting, timer })
+        let (gate, look) = (Rc::default(), Nanos(u64::MAX));
+        Rc::new(Line { clock, start: Nanos(100), pacing, gate, look, given_up: Nanos(1_000), taken, waiting, timer })
     }
 
     fn scheduled(intended: u64, taken: u64, late: Late) -> Scheduled {

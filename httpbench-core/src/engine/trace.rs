@@ -3,15 +3,16 @@
 use std::future::poll_fn;
 use std::thread;
 
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::time::timeout;
 
 use super::EngineError;
 use super::clock::Clock;
-use super::driver::raw::{RawDriver, Tap};
+use super::driver::raw::{RawDriver, Stream, Tap};
 use super::driver::{Connection, Driver, Failure};
 use super::worker::judge_answer;
-use crate::model::{Trace, TracePlan, TracedAnswer};
+use crate::model::{Endpoint, Reuse, Trace, TracePlan, TracedAnswer};
 use crate::scenario::WireRequest;
 
 /// Performs one exchange and keeps every byte of it, up to 1 MiB of the answer.
@@ -25,7 +26,12 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
         let body = || -> Result<Trace, EngineError> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-            Ok(runtime.block_on(exchange(plan, request)))
+            Ok(runtime.block_on(async {
+                match plan.arm.endpoint {
+                    Endpoint::Tcp(_) => exchange::<TcpStream>(plan, request).await,
+                    Endpoint::Unix(_) => exchange::<UnixStream>(plan, request).await,
+                }
+            }))
         };
         match thread::Builder::new().name("httpbench-trace".to_owned()).spawn_scoped(scope, body)?.join() {
             Ok(traced) => traced,
@@ -34,7 +40,7 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
     })
 }
 
-async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
+async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest) -> Trace {
     let clock = Clock::new();
     let limit = plan.timeout.as_duration();
     let broken = |failure: Failure| Trace {
@@ -43,7 +49,7 @@ async fn exchange(plan: &TracePlan, request: &WireRequest) -> Trace {
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap>::new(plan.arm.endpoint.clone(), request, clock);
+    let driver = RawDriver::<Tap<S>>::new(plan.arm.endpoint.clone(), request, Reuse::Keep, clock);
     let mut connection = match timeout(limit, driver.connect()).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return broken(Failure::Connect(error)),

@@ -26,7 +26,7 @@ use super::driver::{After, Answer, Body, Connection, Driver, Failure};
 use super::recorder::{Completed, Recorder};
 use super::starts::{AfterRefusal, Beginning, Starts, Turn};
 use super::timeout::Watch;
-use crate::model::{FirstAnswer, Nanos};
+use crate::model::{FirstAnswer, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// The first wait after a connection was refused; doubled with each in a row …
@@ -40,6 +40,7 @@ pub(super) struct Arm<D> {
     pub(super) driver: D,
     pub(super) request: WireRequest,
     pub(super) judging: Judging,
+    pub(super) reuse: Reuse,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Nanos,
 }
@@ -266,7 +267,7 @@ fn finish<D: Driver>(
         recorder.first_answer(FirstAnswer {
             status: answer.status,
             body_bytes: answer.body_bytes,
-            server: connection.server(),
+            server: connection.field("server"),
         });
     }
     if arm.judging == Judging::Status {

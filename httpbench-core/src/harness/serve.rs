@@ -12,11 +12,11 @@ use std::thread;
 
 use super::FAILED;
 use crate::engine;
-use crate::model::{RoundPlan, TracePlan};
+use crate::model::{ArmPlan, RoundPlan, TracePlan};
 use crate::platform;
 use crate::protocol::{Answer, Ask, CONTROL_VARIABLE, Channel, ChannelError, Hello, RunFailure, send};
-use crate::scenario::caught;
 use crate::scenario::registry::{CallError, Registry, RegistryError, Scenario, with_sources};
+use crate::scenario::{WireOptions, caught};
 
 /// Serves until the command closes the channel. Answers with the exit code.
 pub(super) fn serve(descriptor: &OsStr) -> i32 {
@@ -115,17 +115,16 @@ fn answer(registry: &Result<Registry, RegistryError>, request: Ask) -> Answer {
 
 fn run(registry: &Registry, plan: &RoundPlan) -> Result<crate::model::Recording, RunFailure> {
     let scenario = find(registry, &plan.scenario)?;
-    let requests = scenario.render(plan.arms.iter().map(|arm| arm.host.as_str())).map_err(failure)?;
+    let render = |arm: &ArmPlan| scenario.render(&arm.host, WireOptions::of(arm, &plan.load));
+    let requests = plan.arms.iter().map(render).collect::<Result<_, _>>().map_err(failure)?;
     drive(|| engine::run_round(plan, requests))
 }
 
 fn trace(registry: &Registry, plan: &TracePlan) -> Result<crate::model::Trace, RunFailure> {
     let scenario = find(registry, &plan.scenario)?;
-    let mut requests = scenario.render([plan.arm.host.as_str()]).map_err(failure)?;
-    match requests.pop() {
-        Some(request) => drive(|| engine::trace(plan, &request)),
-        None => Err(RunFailure::Engine("no request was rendered".to_owned())),
-    }
+    let options = WireOptions { version: plan.arm.protocol, ..WireOptions::default() };
+    let request = scenario.render(&plan.arm.host, options).map_err(failure)?;
+    drive(|| engine::trace(plan, &request))
 }
 
 fn find<'a>(registry: &'a Registry, name: &str) -> Result<&'a Scenario, RunFailure> {

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use super::FAILED;
 use super::arguments::{Action, Arguments, Ignored, USAGE};
 use crate::protocol::Hello;
+use crate::scenario::WireOptions;
 use crate::scenario::registry::{Registry, Scenario};
 
 /// Does what the arguments say. Answers with the exit code.
@@ -102,7 +103,7 @@ fn render(arguments: &Arguments, registry: &Registry, out: &mut impl Write) -> i
             tally.ignored += 1;
             "ignored"
         } else {
-            match scenario.render(["localhost"]) {
+            match scenario.render("localhost", WireOptions::default()) {
                 Ok(_) => {
                     tally.passed += 1;
                     "ok"

@@ -137,6 +137,11 @@ pub enum Reuse {
     /// It carries the next one, unless the server ends it.
     #[default]
     Keep,
-    /// It is closed, and each exchange opens its own. The request says so by itself (`Connection: close`).
+    /// It is closed, and each exchange opens its own, none before it starts. The request says so as well
+    /// (`Connection: close`, by [`WireOptions`](crate::scenario::WireOptions)).
+    ///
+    /// Service time counts from the send, so the connect time is in none: it is recorded apart. It is in the throughput,
+    /// and in an open loop's response time, which counts from the intended start. Connections over TCP end with RST once
+    /// their answer is complete, so that no local port waits in TIME_WAIT for a minute and is missing after some ten thousand.
     Close,
 }

@@ -33,7 +33,8 @@ pub struct SlicePlan {
     /// The first part of the slice, left out of its throughput: connections fall into step in it.
     #[serde(rename = "lead_in_ns")]
     pub lead_in: Nanos,
-    /// The slice ends after exactly so many starts, shared exactly among the threads, if its length does not end it before.
+    /// The slice ends after exactly so many starts, at least 1, if its length does not end it before. They are shared
+    /// exactly among the threads, which differ by one at most; no more connections are opened than there are starts.
     #[serde(default)]
     pub requests: Option<u64>,
 }

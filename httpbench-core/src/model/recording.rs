@@ -118,9 +118,11 @@ pub struct FirstAnswer {
 pub struct SliceRecording {
     /// Which arm was loaded.
     pub arm: usize,
-    /// Good exchanges that ended after the lead-in and before the slice's end.
+    /// Good exchanges that ended after the lead-in and within the slice's length.
     pub good: u64,
-    /// From the end of the lead-in to the slice's end: what `good` is divided by.
+    /// From the end of the lead-in to the slice's end: what `good` is divided by. A slice that was ended by its number of
+    /// starts or by a stop from outside ends, in this regard, when its last exchange completes, or with its drain if none
+    /// does; so nothing is left of one that was stopped in its lead-in.
     #[serde(rename = "span_ns")]
     pub span: Nanos,
     /// All exchanges that completed in the slice, lead-in and drain included: what CPU time is divided by.

@@ -11,4 +11,4 @@ mod wire;
 pub(crate) use caught::caught;
 pub use check::Check;
 pub use request::{Request, RequestError};
-pub use wire::WireRequest;
+pub use wire::{WireOptions, WireRequest};

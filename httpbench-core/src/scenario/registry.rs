@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fmt::{self, Display};
 
 use super::caught::caught;
-use super::{Request, RequestError, WireRequest};
+use super::{Request, RequestError, WireOptions, WireRequest};
 use crate::model::{Limit, Location, Metric, Nanos, Options, Ratio, ScenarioListing, Tolerance};
 
 /// One use of `#[http_bench]`, written by its expansion.
@@ -121,9 +121,9 @@ pub(crate) fn with_sources(error: &(dyn Error + 'static)) -> String {
 }
 
 impl Scenario {
-    /// Calls the function once for each host, an arm's, and renders what it returns.
-    pub(crate) fn render<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) -> Result<Vec<WireRequest>, CallError> {
-        hosts.into_iter().map(|host| Ok(self.request()?.render(host)?)).collect()
+    /// Calls the function once and renders what it returns, for an arm's host.
+    pub(crate) fn render(&self, host: &str, options: WireOptions) -> Result<WireRequest, CallError> {
+        Ok(self.request()?.render_as(host, options)?)
     }
 
     /// Calls the function once, and tells what it would send.
@@ -315,7 +315,7 @@ mod tests {
         let pages = Calls::Each(|| bind::<String, _>(Request::get, ["/a".to_owned(), "/b".to_owned()]));
         let registry = Registry::of(&[entry("http", "page", 1, pages)]).unwrap_or_else(|error| panic!("{error}"));
         let scenario = registry.find("page[/b]").expect("it is there");
-        let requests = scenario.render(["h:1", "h:2"]).expect("renders");
+        let requests = ["h:1", "h:2"].map(|host| scenario.render(host, WireOptions::default()).expect("renders"));
         assert!(requests[0].bytes.starts_with(b"GET /b HTTP/1.1\r\nHost: h:1\r\n"));
         assert!(requests[1].bytes.starts_with(b"GET /b HTTP/1.1\r\nHost: h:2\r\n"));
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Check, WireRequest};
-use crate::model::RequestSummary;
+use super::{Check, WireOptions, WireRequest};
+use crate::model::{Protocol, RequestSummary, Reuse};
 
 /// A request, built by what a scenario function says.
 ///
@@ -296,6 +296,27 @@ impl Request {
     ///
     /// What makes the request one that cannot be sent; the first such thing.
     pub fn render(&self, host: &str) -> Result<WireRequest, RequestError> {
+        self.render_as(host, WireOptions::default())
+    }
+
+    /// Renders the request for the server at `host`, in another version of HTTP or for connections that are not kept.
+    ///
+    /// ```
+    /// use httpbench_core::Request;
+    /// use httpbench_core::model::{Protocol, Reuse};
+    /// use httpbench_core::scenario::WireOptions;
+    ///
+    /// let options = WireOptions { version: Protocol::Http10, reuse: Reuse::Close };
+    /// let wire = Request::get("/").render_as("localhost", options)?;
+    /// assert!(wire.bytes.starts_with(b"GET / HTTP/1.0\r\nHost: localhost\r\n"));
+    /// assert!(wire.bytes.ends_with(b"\r\nConnection: close\r\n\r\n"));
+    /// # Ok::<(), httpbench_core::RequestError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::render`].
+    pub fn render_as(&self, host: &str, options: WireOptions) -> Result<WireRequest, RequestError> {
         self.judge_method()?;
         let target = self.origin_form();
         self.judge_target(&target)?;
@@ -307,12 +328,16 @@ impl Request {
         if let Some(why) = self.check.contradiction(is_head) {
             return Err(RequestError::Check(why));
         }
-        Ok(WireRequest { bytes: self.bytes(&target, host), is_head, check: self.check.clone() })
+        Ok(WireRequest { bytes: self.bytes(&target, host, options), is_head, check: self.check.clone() })
     }
 
-    fn bytes(&self, target: &str, host: &str) -> Vec<u8> {
+    fn bytes(&self, target: &str, host: &str, options: WireOptions) -> Vec<u8> {
         let body = self.body.bytes();
-        let mut bytes = format!("{} {target} HTTP/1.1\r\n", self.method).into_bytes();
+        let version = match options.version {
+            Protocol::Http10 => "HTTP/1.0",
+            Protocol::Http11 | Protocol::Http2 => "HTTP/1.1",
+        };
+        let mut bytes = format!("{} {target} {version}\r\n", self.method).into_bytes();
         let mut line = |name: &str, value: &[u8]| {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(b": ");
@@ -338,6 +363,10 @@ impl Request {
         if (anticipates || !body.is_empty()) && !self.has("Content-Length") {
             line("Content-Length", body.len().to_string().as_bytes());
         }
+        // Several fields are one list, in which `close` wins (RFC 9112, section 9.3).
+        if options.reuse == Reuse::Close && !self.says_close() {
+            line("Connection", b"close");
+        }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(body);
         bytes
@@ -345,6 +374,12 @@ impl Request {
 
     fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.is(name))
+    }
+
+    fn says_close(&self) -> bool {
+        let connection = self.headers.iter().filter(|header| header.is("Connection"));
+        let mut items = connection.flat_map(|header| header.value.split(|byte| *byte == b','));
+        items.any(|item| item.trim_ascii().eq_ignore_ascii_case(b"close"))
     }
 
     /// RFC 9112, section 3.2.1: an empty path is sent as `/`.

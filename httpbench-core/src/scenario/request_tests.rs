@@ -209,3 +209,20 @@ fn checksum_tells_requests_apart_by_all_that_is_sent_and_checked() {
         assert_ne!(sum(other.clone()), sum(base()), "{other:?}");
     }
 }
+
+#[test]
+fn version_and_close_are_rendered_as_asked() {
+    let render = |request: &Request, version, reuse| {
+        String::from_utf8(request.render_as("h", WireOptions { version, reuse }).expect("renders").bytes)
+            .expect("ASCII")
+    };
+    let old = render(&Request::get("/"), Protocol::Http10, Reuse::Keep);
+    assert!(old.starts_with("GET / HTTP/1.0\r\nHost: h\r\n") && !old.contains("Connection"), "{old}");
+    let close = render(&Request::post("/").body("b"), Protocol::Http11, Reuse::Close);
+    assert!(close.ends_with("Content-Length: 1\r\nConnection: close\r\n\r\nb"), "{close}");
+    let said = render(&Request::get("/").header("connection", "TE, Close"), Protocol::Http11, Reuse::Close);
+    assert_eq!(said.to_lowercase().matches("connection").count(), 1, "{said}");
+    let other = render(&Request::get("/").header("Connection", "keep-alive"), Protocol::Http11, Reuse::Close);
+    assert!(other.ends_with("Connection: keep-alive\r\nConnection: close\r\n\r\n"), "{other}");
+    assert!(render(&Request::get("/"), Protocol::Http2, Reuse::Keep).starts_with("GET / HTTP/1.1\r\n"));
+}

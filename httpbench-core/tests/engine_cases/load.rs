@@ -57,7 +57,11 @@ pub(crate) fn slice(arm: usize, milliseconds: u64) -> SlicePlan {
 
 /// Runs the plan with the same request for every arm, and checks what always holds.
 pub(crate) fn run(plan: &RoundPlan, request: &WireRequest) -> Recording {
-    let recording = run_round(plan, vec![request.clone(); plan.arms.len()]).expect("an executable plan");
+    checked(plan, run_round(plan, vec![request.clone(); plan.arms.len()]).expect("an executable plan"))
+}
+
+/// What holds for every recording of the plan.
+pub(crate) fn checked(plan: &RoundPlan, recording: Recording) -> Recording {
     assert_eq!((recording.arms.len(), recording.slices.len()), (plan.arms.len(), plan.slices.len()));
     for (index, arm) in recording.arms.iter().enumerate() {
         assert!(arm.counts.balances() && arm.warm_up.balances(), "{arm:?}");

@@ -3,10 +3,14 @@
 //! Slices end by time, so tests compare the engine's counts with the server's and never with a speed. Names that begin
 //! with `LG` in comments are those of the project's list of cases.
 
+mod addresses;
+mod counted;
 mod framing;
 mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod single_use;
 mod slices;
 mod stalls;
+mod watched;

@@ -36,7 +36,14 @@ pub(crate) struct Talk {
 impl Peer {
     /// Runs `script` for every connection; the connection is closed when it returns.
     pub(crate) fn new(script: impl Fn(&mut Talk) -> io::Result<()> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::at(TcpListener::bind("127.0.0.1:0").expect("a free port"), script)
+    }
+
+    /// The same on a listener of the test's own.
+    pub(crate) fn at(
+        listener: TcpListener,
+        script: impl Fn(&mut Talk) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         let address = listener.local_addr().expect("an address");
         let (seen, script) = (Arc::<Seen>::default(), Arc::new(script));
         let shared = Arc::clone(&seen);

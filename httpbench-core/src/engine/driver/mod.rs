@@ -36,8 +36,8 @@ pub(super) trait Connection: 'static {
     /// The body of the last answer, where the driver was told to keep it.
     fn body(&self) -> Body<'_>;
 
-    /// The `Server` header of the last answer.
-    fn server(&self) -> Option<String>;
+    /// The value of the first header called so in the last answer, where the driver keeps it.
+    fn field(&self, name: &str) -> Option<String>;
 
     /// Whether the idle connection can carry another exchange: the server has neither closed it nor sent anything.
     fn is_quiet(&mut self) -> bool;

@@ -11,14 +11,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
-
 use super::decode::{Decoder, Ended, RememberedHead};
-use super::framing::{Reuse, asks_to_close, field};
+use super::framing::{Wanted, field};
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Traffic};
-use crate::model::{Endpoint, Nanos};
+use crate::model::{Endpoint, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -39,8 +37,8 @@ struct Shared {
     clock: Clock,
     memory: RefCell<Memory>,
     keep: Keep,
-    /// What the request itself says of the connection.
-    reuse: Reuse,
+    /// What an answer must say for its connection to be used again.
+    wanted: Wanted,
 }
 
 struct Memory {
@@ -56,14 +54,17 @@ enum Keep {
 }
 
 impl<S> RawDriver<S> {
-    /// For `request`, at `endpoint`.
-    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, clock: Clock) -> Self {
+    /// For `request`, at `endpoint`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
+    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
             memory: RefCell::new(memory),
             keep: if request.check.needs_body() { Keep::Body } else { Keep::Nothing },
-            reuse: if asks_to_close(&request.bytes) { Reuse::Close } else { Reuse::Keep },
+            wanted: match reuse {
+                Reuse::Keep => Wanted::by(&request.bytes),
+                Reuse::Close => Wanted::Closed,
+            },
         };
         Self { endpoint, shared: Rc::new(shared), stream: std::marker::PhantomData }
     }
@@ -121,18 +122,22 @@ impl<S: Stream> Connection for RawConnection<S> {
     fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>> {
         let Self { stream, shared, exchange } = self;
         let memory = &mut *shared.memory.borrow_mut();
-        exchange.write(cx, stream, &request.bytes);
-        loop {
-            let mut buffer = ReadBuf::new(&mut memory.buffer);
-            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
-                Poll::Pending => return Poll::Pending,
+        if exchange.unwritten > 0 {
+            exchange.write(cx, stream, &request.bytes);
+            // Right after a write there is nothing to read yet, which tokio mostly knows.
+            match stream.poll_arrival(cx) {
                 Poll::Ready(Ok(())) => {}
+                Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
             }
-            let piece = buffer.filled();
-            if piece.is_empty() {
-                return Poll::Ready(exchange.ended());
-            }
+        }
+        loop {
+            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
+                Poll::Ready(Ok(length)) => &memory.buffer[..length],
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            };
             if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
                 return Poll::Ready(end);
             }
@@ -145,8 +150,8 @@ impl<S: Stream> Connection for RawConnection<S> {
         if body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(body) }
     }
 
-    fn server(&self) -> Option<String> {
-        field(self.shared.memory.borrow().head.bytes(), "server")
+    fn field(&self, name: &str) -> Option<String> {
+        field(self.shared.memory.borrow().head.bytes(), name)
     }
 
     fn is_quiet(&mut self) -> bool {
@@ -173,7 +178,7 @@ impl Exchange {
     /// Writes as much as goes. A failure is kept: the server may have answered before it closed, so reading comes first.
     #[inline]
     fn write<S: Stream>(&mut self, cx: &mut Context<'_>, stream: &mut S, request: &[u8]) {
-        while !self.unwritten(request).is_empty() && self.write_error.is_none() {
+        while self.unwritten > 0 && self.write_error.is_none() {
             // The socket nearly always takes it, so tokio's registration for more is left for when it does not.
             let tried = match stream.try_write(self.unwritten(request)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -195,6 +200,7 @@ impl Exchange {
         }
     }
 
+    #[inline]
     fn unwritten<'a>(&self, request: &'a [u8]) -> &'a [u8] {
         &request[request.len() - self.unwritten..]
     }
@@ -223,7 +229,7 @@ impl Exchange {
             return None;
         }
         let whole = fed.taken == piece.len() && self.unwritten == 0;
-        let keep = whole && self.decoder.reuse() == Reuse::Keep && shared.reuse == Reuse::Keep;
+        let keep = whole && shared.wanted.allows(self.decoder.reuse());
         Some(Ok(self.answer(if keep { After::Open } else { After::Spent })))
     }
 

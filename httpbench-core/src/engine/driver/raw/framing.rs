@@ -32,13 +32,50 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Whether a connection may carry another exchange.
+/// Whether a connection may carry another exchange, as an answer's head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reuse {
-    /// It may.
+    /// It may: the answer is of HTTP/1.1 and says nothing else.
     Keep,
+    /// It may: the answer says `keep-alive`.
+    KeepAlive,
     /// It must be closed after this answer.
     Close,
+}
+
+/// What must be true of an answer for its connection to be used again, as the request makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Nothing in it may forbid that: the rule of HTTP/1.1.
+    Persistent,
+    /// It must say `keep-alive`. To a server, a request of HTTP/1.0 is one of a client that closes, even where the server
+    /// itself answers in HTTP/1.1 (RFC 9112, section 9.3).
+    KeepAlive,
+    /// No answer will do.
+    Closed,
+}
+
+impl Wanted {
+    /// What a request asks for by its version and its `Connection` field.
+    pub(super) fn by(request: &[u8]) -> Self {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut parsed = httparse::Request::new(&mut fields);
+        match parsed.parse(request) {
+            Ok(_) if lists(parsed.headers, "connection", b"close") => Self::Closed,
+            Ok(_) if parsed.version == Some(0) => Self::KeepAlive,
+            _ => Self::Persistent,
+        }
+    }
+
+    /// Whether the connection may be used again after such an answer.
+    #[inline]
+    pub(super) fn allows(self, reuse: Reuse) -> bool {
+        match self {
+            Self::Persistent => reuse != Reuse::Close,
+            Self::KeepAlive => reuse == Reuse::KeepAlive,
+            Self::Closed => false,
+        }
+    }
 }
 
 /// What is known of a head that begins with the given bytes.
@@ -72,19 +109,19 @@ pub(super) fn field(head: &[u8], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(field.value).into_owned())
 }
 
-/// Whether a request's own header section asks for the connection to be closed after the answer.
-pub(super) fn asks_to_close(request: &[u8]) -> bool {
-    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut parsed = httparse::Request::new(&mut fields);
-    parsed.parse(request).is_ok() && lists(parsed.headers, "connection", b"close")
-}
-
 fn head_of(response: &httparse::Response<'_, '_>, is_head: bool) -> Result<Head, ProtocolError> {
     let status = response.code.unwrap_or_default();
     let old = response.version == Some(0);
     let fields = &*response.headers;
-    let keep = !lists(fields, "connection", b"close") && (!old || lists(fields, "connection", b"keep-alive"));
-    let mut reuse = if keep { Reuse::Keep } else { Reuse::Close };
+    let mut reuse = if lists(fields, "connection", b"close") {
+        Reuse::Close
+    } else if lists(fields, "connection", b"keep-alive") {
+        Reuse::KeepAlive
+    } else if old {
+        Reuse::Close
+    } else {
+        Reuse::Keep
+    };
     let length = content_length(fields)?;
     let codings = transfer_codings(fields)?;
     let framing = if is_head || matches!(status, 100..=199 | 204 | 304) {
@@ -244,13 +281,17 @@ mod tests {
     fn http_1_0_keeps_the_connection_only_if_it_says_so() {
         let length = "Content-Length: 0\r\n";
         assert_eq!(reuse("1.0", length), Reuse::Close);
-        assert_eq!(reuse("1.0", &format!("{length}Connection: Keep-Alive\r\n")), Reuse::Keep);
+        assert_eq!(reuse("1.0", &format!("{length}Connection: Keep-Alive\r\n")), Reuse::KeepAlive);
     }
 
     #[test]
-    fn request_that_asks_to_close_is_recognised() {
-        assert!(asks_to_close(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: TE, Close\r\n\r\n"));
-        assert!(!asks_to_close(b"GET /?connection=close HTTP/1.1\r\nHost: h\r\n\r\n"));
+    fn request_decides_what_its_answer_must_say_for_the_connection_to_be_kept() {
+        let close = Wanted::by(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: TE, Close\r\n\r\n");
+        assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| close.allows(reuse)), [false; 3]);
+        let plain = Wanted::by(b"GET /?connection=close HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| plain.allows(reuse)), [true, true, false]);
+        let old = Wanted::by(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| old.allows(reuse)), [false, true, false]);
     }
 
     #[test]

@@ -20,4 +20,4 @@ mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
 pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
-pub(in crate::engine) use stream::Tap;
+pub(in crate::engine) use stream::{Stream, Tap};

@@ -1,16 +1,18 @@
-//! The byte streams that a raw connection runs on: a TCP stream, or one that keeps what went through it.
+//! The byte streams that a raw connection runs on: TCP, Unix domain sockets, or one of them that keeps what went through it.
 //!
 //! Leaves HTTP to the connection.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::sys::socket::send;
 use nix::sys::socket::{MsgFlags, recv};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::model::Endpoint;
 
@@ -24,6 +26,19 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
 
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Whether something may have come, as far as that is known without a look at the stream.
+    #[inline]
+    fn poll_arrival(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what has come, and answers how many bytes; none at the stream's end.
+    #[inline]
+    fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        Pin::new(self).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
 
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
     fn is_quiet(&self) -> bool;
@@ -40,15 +55,52 @@ impl Stream for TcpStream {
         Ok(stream)
     }
 
+    /// Not by tokio, which looks first whether it knows of room: a socket that carries one request at a time has it. Where
+    /// it has not, the caller's `poll_write` finds that out again, and then tokio knows.
     #[inline]
+    #[cfg(target_os = "linux")]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
+    }
+
+    #[inline]
+    #[cfg(not(target_os = "linux"))]
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Self::try_write(self, bytes)
     }
 
+    #[inline]
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_read_ready(cx)
+    }
+
+    /// As tokio's `poll_read` does it, with half of its looks at what it knows: that is asked only after there was nothing.
+    #[inline]
+    fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut last = None;
+            let tried = self.try_io(Interest::READABLE, || {
+                let length = recv(self.as_raw_fd(), buffer, MsgFlags::empty())?;
+                if length == 0 || length == buffer.len() {
+                    return Ok(length);
+                }
+                // All there was. Said to be nothing, so that tokio does not call the socket readable until it is again:
+                // the next read would be a system call in vain.
+                last = Some(length);
+                Err(io::ErrorKind::WouldBlock.into())
+            });
+            if let Some(length) = last {
+                return Poll::Ready(Ok(length));
+            }
+            match tried {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(self.poll_read_ready(cx))?,
+                read => return Poll::Ready(read),
+            }
+        }
+    }
+
     fn is_quiet(&self) -> bool {
-        let mut byte = [0];
-        let peeked = recv(self.as_raw_fd(), &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
-        peeked == Err(Errno::EAGAIN)
+        is_quiet(self.as_raw_fd())
     }
 
     fn close_abruptly(self) {
@@ -57,10 +109,36 @@ impl Stream for TcpStream {
     }
 }
 
-/// A TCP stream that keeps what went through it.
+fn is_quiet(socket: RawFd) -> bool {
+    let mut byte = [0];
+    let peeked = recv(socket, &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+    peeked == Err(Errno::EAGAIN)
+}
+
+impl Stream for UnixStream {
+    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
+        let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
+        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
+        Self::connect(path).await
+    }
+
+    #[inline]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::try_write(self, bytes)
+    }
+
+    fn is_quiet(&self) -> bool {
+        is_quiet(self.as_raw_fd())
+    }
+
+    /// These sockets have no ports.
+    fn close_abruptly(self) {}
+}
+
+/// A stream that keeps what went through it.
 #[derive(Debug)]
-pub(in crate::engine) struct Tap {
-    stream: TcpStream,
+pub(in crate::engine) struct Tap<S> {
+    stream: S,
     /// Every byte written.
     pub(in crate::engine) sent: Vec<u8>,
     /// The first bytes read, up to [`TAP_BOUND`].
@@ -69,9 +147,9 @@ pub(in crate::engine) struct Tap {
     pub(in crate::engine) omitted: u64,
 }
 
-impl Stream for Tap {
+impl<S: Stream> Stream for Tap<S> {
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
-        let stream = <TcpStream as Stream>::open(endpoint).await?;
+        let stream = S::open(endpoint).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
     }
 
@@ -90,7 +168,7 @@ impl Stream for Tap {
     }
 }
 
-impl AsyncRead for Tap {
+impl<S: AsyncRead + Unpin> AsyncRead for Tap<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = out.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, out);
@@ -102,7 +180,7 @@ impl AsyncRead for Tap {
     }
 }
 
-impl AsyncWrite for Tap {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tap<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = polled {
