@@ -131,7 +131,7 @@ fn legend(comparison: &Comparison, arms: &Arms) -> Vec<String> {
     // To the tenth, for packages that share α: 97.5 %, and 90 % all the same.
     let level = (1_000.0 * comparison.confidence()).round() / 10.0;
     let mut lines = vec![format!(
-        "change is candidate / baseline − 1 with its exact {level} % interval; stalls: mean throughput, slow slices in full"
+        "change is candidate / baseline − 1 with its exact {level} % interval; stalls are intermittent stalls: mean throughput, slow slices in full"
     )];
     let detectable = comparison.cells.iter().filter_map(|cell| cell.detectable).map(|difference| difference.0);
     if let (Some(low), Some(high)) = (detectable.clone().min_by(f64::total_cmp), detectable.max_by(f64::total_cmp)) {

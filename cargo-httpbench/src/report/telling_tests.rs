@@ -7,7 +7,9 @@ use std::time::Duration;
 use httpbench_core::model::{Metric, Nanos, Ratio};
 
 use super::{ComparedReport, End, LoadAverage, PackageReport, Report, render_report};
-use crate::baseline_arm::{OneSided, Removed};
+use crate::baseline::Sha256Hex;
+use crate::baseline::sample::fingerprint;
+use crate::baseline_arm::{OneSided, Origin, Removed};
 use crate::error::Error;
 use crate::exit_code::ExitCode;
 use crate::measure::sample::{beside, failing_round, package, round, scenario};
@@ -53,7 +55,10 @@ impl Told {
         failed(&mut self.package);
         let comparison = Comparison::look(&self.package, &family, Looks { planned: 1, this: 1 });
         let with = "baseline `main` (saved 2026-11-29T10:00:00Z, commit 1a2b3c4d5e)";
-        self.render(Some(ComparedReport { with, comparison: &comparison, one_sided: &self.one_sided }))
+        let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+        let (origin, fingerprint) = (&origin, &fingerprint());
+        let one_sided = &self.one_sided;
+        self.render(Some(ComparedReport { with, comparison: &comparison, one_sided, origin, fingerprint }))
     }
 
     fn render(&self, compared: Option<ComparedReport<'_>>) -> String {
