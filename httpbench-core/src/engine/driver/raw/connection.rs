@@ -11,8 +11,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::decode::{Decoder, Ended, RememberedHead};
+use super::decode::{Decoder, Ended};
 use super::framing::{Wanted, field};
+use super::remembered::RememberedHead;
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Opened, Opening, Traffic};
