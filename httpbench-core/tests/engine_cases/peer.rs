@@ -182,6 +182,11 @@ impl Talk {
         self.read_more().map(drop)
     }
 
+    /// Closes the reading side.
+    pub(crate) fn read_no_more(&mut self) -> io::Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Read)
+    }
+
     fn read_more(&mut self) -> io::Result<usize> {
         let mut piece = [0; 64 * 1024];
         let length = self.stream.read(&mut piece)?;

@@ -11,7 +11,7 @@ use super::chunked::{Chunked, Step};
 use super::framing::{Framing, Head, MAX_HEADERS, Parsed, Reuse, excerpt, parse_head};
 
 /// The longest head, status line included.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
+pub(in crate::engine) const MAX_HEAD: usize = 64 * 1024;
 
 /// Where the status begins: after `HTTP/1.1 `.
 const STATUS_AT: usize = 9;
@@ -58,6 +58,11 @@ impl RememberedHead {
     /// The head's bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes of memory that are kept.
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.bytes.capacity()
     }
 }
 
@@ -215,6 +220,16 @@ impl Decoder {
             taken += length;
         }
         Ok(Fed { taken, body })
+    }
+
+    /// Bytes of memory that are kept for a head.
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.head.capacity()
+    }
+
+    /// Whether the end of the connection now would complete the answer.
+    pub(in crate::engine) fn ends_complete(&mut self) -> bool {
+        self.end() == Ended::Complete
     }
 
     /// The connection ended.

@@ -20,7 +20,7 @@ mod framing;
 mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
+pub(in crate::engine) use decode::{Decoder, MAX_HEAD, ProtocolError, RememberedHead};
 pub(in crate::engine) use expect::ContinueDriver;
 pub(in crate::engine) use framing::expects_continue;
 pub(in crate::engine) use stream::{Stream, Tap};
