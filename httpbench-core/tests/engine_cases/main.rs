@@ -14,6 +14,8 @@ mod load;
 mod open_loop;
 mod peer;
 mod redirects;
+mod schedules;
+mod sessions;
 mod single_use;
 mod slices;
 mod stalls;

@@ -58,7 +58,8 @@ pub(super) trait Connection: 'static {
     /// The body of the last answer, where the driver was told to keep it.
     fn body(&self) -> Body<'_>;
 
-    /// The value of the first header called so in the last answer, where the driver keeps it.
+    /// The value of the first header called so in the last answer, where the driver keeps it. A driver's connections may
+    /// share that memory: what another one received since then may stand in its place.
     fn field(&self, name: &str) -> Option<String>;
 
     /// Why the last answer, complete as it is, is wrong whatever its check says. Asked once for each answer.
@@ -162,6 +163,16 @@ pub(super) enum Failure {
     /// It was due, and no connection was free for it before a slice's drain had to end.
     #[error("never sent: no connection was free within {0:?} after the end of its slice")]
     NeverSent(std::time::Duration),
+    /// It was one of the calls of a session that had ended before them.
+    #[error("never sent: the connection of its session ended after {made} of {calls} calls")]
+    SessionOver {
+        /// Calls made, the last of which may have broken.
+        made: u64,
+        /// Calls that the session should have had.
+        calls: u64,
+        /// What ended it.
+        class: ErrorClass,
+    },
     /// The server closed the connection without a byte of an answer.
     #[error("the server closed the connection before it sent a byte of the answer")]
     ClosedEarly,
@@ -218,6 +229,7 @@ impl Failure {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            Self::SessionOver { class, .. } => *class,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Redirected { source, .. } => source.class(),
             Self::Truncated { .. } => ErrorClass::Truncated,

@@ -17,10 +17,12 @@ mod connection;
 mod decode;
 mod expect;
 mod framing;
+mod remembered;
 mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, MAX_HEAD, ProtocolError, RememberedHead};
+pub(in crate::engine) use decode::{Decoder, MAX_HEAD, ProtocolError};
 pub(in crate::engine) use expect::ContinueDriver;
 pub(in crate::engine) use framing::expects_continue;
+pub(in crate::engine) use remembered::RememberedHead;
 pub(in crate::engine) use stream::{Stream, Tap};
