@@ -72,6 +72,7 @@ struct Compared {
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
+    differences: Vec<String>,
 }
 
 fn measure_all(
@@ -238,13 +239,17 @@ fn measure_package(
         Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
         _ => OneSided::default(),
     };
+    let differences = match (&prepared.opponent, fingerprint) {
+        (Opponent::Arm(arm), Some(here)) => arm.differences(&prepared.server.spec, here),
+        _ => Ok(Vec::new()),
+    };
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
         _ => Ok(Arms::default()),
     };
-    let (arms_run, settled) = match settled {
-        Ok(arms) => (arms, Ok(())),
-        Err(error) => (Arms::default(), Err(error)),
+    let (arms_run, differences, settled) = match settled.and_then(|arms| Ok((arms, differences?))) {
+        Ok((arms, differences)) => (arms, differences, Ok(())),
+        Err(error) => (Arms::default(), Vec::new(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
     let opponent = match &prepared.opponent {
@@ -286,6 +291,7 @@ fn measure_package(
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
+        differences,
     });
     Measured { package, compared, ended }
 }
@@ -328,6 +334,7 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
+            differences: &compared.differences,
         }),
     }
 }

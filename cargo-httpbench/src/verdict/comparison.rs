@@ -290,7 +290,7 @@ mod tests {
     use crate::error::Error;
     use crate::exit_code::ExitCode;
     use crate::measure::Disturbance;
-    use crate::measure::sample::{beside, failing_round, package, round, scenario};
+    use crate::measure::sample::{beside, failing_round, open_round, package, round, scenario};
 
     const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
     const P99: Compared = Compared::Metric(Metric::P99);
@@ -460,6 +460,22 @@ mod tests {
         let discarded = Some(Reason::Disturbed { discarded: 3 });
         assert_eq!(said(&disturbed(3)), [(Verdict::Inconclusive, discarded); 4], "3 of 11");
         assert!(!disturbed(3).is_settled(), "among more rounds, three are less than a quarter");
+    }
+
+    #[test]
+    fn throughput_that_drops_in_an_open_loop_is_regressed_beside_a_p50_that_does_not() {
+        let wait = Nanos::from_micros(1);
+        let arm = |good: u64| open_round(good, Nanos::from_millis(1), wait, good);
+        let rounds = (0..8).map(|index| beside(arm(700 + index % 3), arm(1_000 + index % 2))).collect();
+        let mut scenario = scenario("list", &[], rounds);
+        scenario.load.arrival_rate = Some(1_000.0);
+        scenario.load.tolerance_written.insert(Metric::Throughput);
+        let comparison = compared(scenario);
+        assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Regressed);
+        assert_eq!(cell(&comparison, Compared::Metric(Metric::P50)).verdict, Verdict::Unchanged);
+        let policy = crate::cli::ComparisonOptions::default();
+        let findings = crate::gate::of_comparison(&comparison, &crate::baseline_arm::OneSided::default(), &policy);
+        assert_eq!(crate::gate::decide(&findings), ExitCode::Regression);
     }
 
     #[test]
