@@ -4,6 +4,8 @@
 //! in the type of the module that acts on it.
 
 mod flags;
+mod load_flags;
+mod load_meaning;
 mod meaning;
 
 use std::ffi::OsString;
@@ -16,6 +18,7 @@ use crate::bench::Selection;
 use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
 use crate::environment::Environment;
+use crate::load::LoadOptions;
 use crate::nearest::nearest;
 use crate::revision::Against;
 
@@ -39,7 +42,7 @@ pub struct Invocation {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Build, start, measure, report.
     Run,
@@ -53,6 +56,8 @@ pub enum Task {
     Serve,
     /// List, show, remove, export or import baselines.
     Baseline(BaselineCommand),
+    /// Load URLs, without a project.
+    Load(Box<LoadOptions>),
 }
 
 /// What a measurement is compared with and kept as, and what decides whether that passes.

@@ -3,6 +3,8 @@
 mod comparison;
 mod failure;
 pub mod json;
+mod load;
+pub mod load_json;
 pub mod quantity;
 mod table;
 #[cfg(test)]
@@ -13,6 +15,7 @@ mod trace;
 use std::time::Duration;
 
 pub use failure::{render_details, render_failure};
+pub use load::{Detail, render_load};
 pub use terminal::render_report;
 pub use trace::render_trace;
 
