@@ -3,15 +3,18 @@
 //! LG numbers are those of the cases that the load engine is tested by as well; here it is the command that must be right
 //! about them: what it sends, counts, says, and exits with.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use httpbench_tests::{Httpbench, Outcome, Project};
+use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -349,6 +352,29 @@ fn lg_81_82_narrow_terminals_and_readers_that_go_away_are_no_reason_to_panic() {
 }
 
 #[test]
+fn lg_81_live_line_fits_a_terminal_of_twenty_columns() {
+    let server = Scripted::ok();
+    let size = Winsize { ws_row: 10, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0 };
+    let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
+    let other = slave.try_clone().expect("a descriptor");
+    let mut child = Command::new(httpbench_tests::executable())
+        .args(["load", "-d", "1200ms", "-c", "2", &server.url()])
+        .current_dir(std::env::temp_dir())
+        .stdin(Stdio::null())
+        .stdout(slave)
+        .stderr(other)
+        .spawn()
+        .expect("it starts");
+    let mut text = Vec::new();
+    // At the end of a terminal that nobody holds any more, Linux answers EIO.
+    _ = File::from(master).read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text);
+    let status = child.wait().expect("it ends");
+    assert!(status.success() && !text.contains("panicked"), "{status}: {text}");
+    assert!(text.contains("answers") && text.contains("throughput") | text.contains("p50"), "{text}");
+}
+
+#[test]
 fn report_names_what_was_driven_and_is_plain_in_a_pipe() {
     let server = Scripted::ok();
     let project = nowhere();
@@ -404,6 +430,34 @@ fn lg_48_52_late_starts_are_all_sent_and_the_schedule_is_not_reached() {
     let last = finished(&outcome);
     assert_eq!((&last["started"], &last["dropped"], server.requests()), (&60.into(), &0.into(), 60), "{last}");
     assert!(last["schedule_reached"].as_f64().is_some_and(|share| share < 0.5), "{last}");
+}
+
+#[test]
+fn lg_52_late_starts_are_dropped_and_counted_where_that_is_asked_for() {
+    let server = slow();
+    let project = nowhere();
+    let outcome = load(&project, &TOO_MANY).args(["--drop-late", "--message-format", "json", &server.url()]).run();
+    outcome.assert_code(0).assert_stderr(&["were dropped"]);
+    let last = finished(&outcome);
+    let number = |key: &str| last[key].as_u64().expect("a number");
+    assert!(number("dropped") >= 30 && number("started") + number("dropped") == 60, "{last}");
+    assert_eq!(number("started"), server.requests());
+}
+
+#[test]
+fn lg_50_poisson_ramp_and_sessions_start_what_they_ask_for() {
+    let server = Scripted::ok();
+    let poisson = ["--arrival-rate", "1000", "--arrivals", "poisson", "--seed", "7", "-d", "300ms", "-c", "50"];
+    let [first, again] = [(); 2].map(|()| json(&[&poisson[..], &[&server.url()]].concat(), 0));
+    assert_eq!(first["started"], again["started"], "the same seed gives the same schedule");
+    assert!(first["started"].as_u64().is_some_and(|started| (200..=400).contains(&started)), "{first}");
+    // From 0 to 400 per second in half a second are 100 starts.
+    let ramp = json(&["--ramp", "0:400:500ms", "-c", "50", &server.url()], 0);
+    assert!(ramp["started"].as_u64().is_some_and(|started| (98..=101).contains(&started)), "{ramp}");
+    let server = Scripted::ok();
+    let sessions = json(&["--connection-rate", "40", "--calls", "5", "-d", "500ms", "-c", "20", &server.url()], 0);
+    assert_eq!((&sessions["started"], &sessions["connections_opened"]), (&100.into(), &20.into()), "{sessions}");
+    assert_eq!((server.requests(), server.connections()), (100, 20));
 }
 
 #[test]
