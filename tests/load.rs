@@ -16,6 +16,7 @@ use std::time::Duration;
 use httpbench_tests::{Httpbench, Outcome, Project};
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::signal::Signal;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nServer: scripted\r\nContent-Length: 5\r\n\r\nhello";
@@ -80,6 +81,10 @@ impl Scripted {
 
     fn requests(&self) -> u64 {
         self.seen.requests.load(Ordering::SeqCst)
+    }
+
+    fn texts_contain(&self, text: &str) -> bool {
+        self.seen.texts.lock().expect("not poisoned").iter().any(|request| request.contains(text))
     }
 
     fn first_text(&self) -> String {
@@ -311,6 +316,15 @@ fn lg_78_redirect_is_the_answer_unless_it_is_to_be_followed() {
     let last = finished(&outcome);
     assert_eq!((&last["statuses"]["3xx"], &last["redirected"]), (&4.into(), &0.into()), "{last}");
     assert_eq!(elsewhere.connections(), 0);
+    let secret = ["-H", "Authorization: Bearer hunter2", "--max-redirects", "2", "-n", "4", "-c", "2"];
+    let last = json(&[&secret[..], &[&server.url()]].concat(), 0);
+    assert_eq!(
+        (&last["good"], &last["statuses"]["2xx"], &last["redirected"]),
+        (&4.into(), &4.into(), &4.into()),
+        "{last}"
+    );
+    assert_eq!(elsewhere.requests(), 4);
+    assert!(server.texts_contain("hunter2") && !elsewhere.texts_contain("hunter2"), "{}", elsewhere.first_text());
 }
 
 #[test]
@@ -483,6 +497,47 @@ fn rate_limits_and_keep_alive_limits_are_named() {
         "10 answers had status 429",
         "the server ends connections",
     ]);
+}
+
+/// A server that speaks TLS with a certificate of its own for `localhost`; its PEM text is the authority's as well.
+fn secured(protocols: &[&str]) -> (SocketAddr, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("versions").with_no_client_auth();
+    let mut config = builder.with_single_cert(vec![made.cert.der().clone()], key).expect("a certificate and its key");
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        // Two connections at most are opened by each of three runs.
+        for stream in listener.incoming().map_while(Result::ok).take(6) {
+            let connection = ServerConnection::new(Arc::clone(&config)).expect("a session");
+            thread::spawn(move || {
+                drop(converse(StreamOwned::new(connection, stream), &Seen::default(), &|_, _| Some(OK.to_owned())));
+            });
+        }
+    });
+    (address, made.cert.pem())
+}
+
+#[test]
+fn certificate_is_verified_unless_that_is_waived_loudly() {
+    let (address, pem) = secured(&[]);
+    let project = nowhere();
+    std::fs::write(project.beside("nowhere").join("ca.pem"), pem).expect("written");
+    let (url, to) = (format!("https://localhost:{}/", address.port()), address.to_string());
+    let words = ["-n", "4", "-c", "2", "--connect-to", &to, &url];
+    let outcome = load(&project, &words).args(["--cacert", "ca.pem", "--message-format", "json"]).run();
+    outcome.assert_code(0);
+    let last = finished(&outcome);
+    assert_eq!((&last["good"], &last["tls_handshake"]["count"]), (&4.into(), &2.into()), "{last}");
+    let insecure = load(&project, &words).arg("--insecure").run();
+    insecure.assert_code(0).assert_stdout(&["WITHOUT verifying its certificate", "NOT verified", "TLS"]);
+    let unknown =
+        load(&project, &["-n", "1", "--connect-to", &to, "--cacert", "ca.pem", "https://other.invalid/"]).run();
+    unknown.assert_code(107).assert_stderr(&["--cacert FILE"]).assert_stdout(&["`tls`", "other.invalid"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::driver::{Failure, Traffic};
+use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
 use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
@@ -19,6 +19,7 @@ pub(super) struct Recorder {
     /// The other good answers.
     in_parts: Option<InParts>,
     connect: Option<Times>,
+    tls: Option<Times>,
     check_failure: Option<Times>,
     error: Option<Times>,
     open_loop: Option<OpenLoop>,
@@ -28,6 +29,7 @@ pub(super) struct Recorder {
     statuses: StatusClasses,
     failed_statuses: BTreeMap<u16, u64>,
     traffic: Traffic,
+    redirected: u64,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
 }
@@ -179,16 +181,25 @@ impl Recorder {
     }
 
     /// A connection was established.
-    pub(super) fn connected(&mut self, time: Nanos) {
+    pub(super) fn connected(&mut self, opening: Opening) {
         self.connections += 1;
-        self.connect.get_or_insert_default().record(time);
+        self.connect.get_or_insert_default().record(opening.connect);
+        if let Some(tls) = opening.tls {
+            self.tls.get_or_insert_default().record(tls);
+        }
     }
 
     /// Bytes went over the wire.
     pub(super) fn traffic(&mut self, traffic: Traffic) {
-        self.traffic.sent += traffic.sent;
-        self.traffic.received += traffic.received;
-        self.traffic.body += traffic.body;
+        self.traffic += traffic;
+    }
+
+    /// Redirects were followed.
+    #[cold]
+    pub(super) fn hops(&mut self, hops: &Hops) {
+        self.redirected += hops.redirected;
+        self.counts.redone += hops.redone;
+        hops.openings.iter().for_each(|opening| self.connected(*opening));
     }
 
     /// Whether [`Recorder::first_answer`] is still wanted.
@@ -237,6 +248,7 @@ impl Recorder {
         for (status, count) in &self.failed_statuses {
             *arm.failed_statuses.entry(*status).or_default() += count;
         }
+        arm.redirected += self.redirected;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
@@ -248,8 +260,10 @@ impl Recorder {
 
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
-        if let Some(connect) = &self.connect {
-            connect.add_to(&mut arm.connect);
+        for (into, from) in [(&mut arm.connect, &self.connect), (&mut arm.tls, &self.tls)] {
+            if let Some(from) = from {
+                from.add_to(into);
+            }
         }
     }
 }
@@ -313,10 +327,12 @@ mod tests {
         let mut recorder = Recorder::default();
         recorder.started(());
         recorder.good((), end(1_000));
-        recorder.connected(Nanos(5));
+        recorder.connected(Opening { connect: Nanos(5), tls: Some(Nanos(7)) });
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);
-        assert_eq!((arm.warm_up.good, arm.connections, arm.connect.count()), (1, 1, 1));
+        assert_eq!((arm.warm_up.good, arm.connections), (1, 1));
+        assert_eq!((arm.connect.count(), arm.connect.max()), (1, Some(Nanos(5))));
+        assert_eq!((arm.tls.count(), arm.tls.max()), (1, Some(Nanos(7))));
         assert_eq!((arm.counts.good, arm.service.count(), arm.statuses.success), (0, 0, 0));
     }
 
