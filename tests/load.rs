@@ -511,8 +511,7 @@ fn secured(protocols: &[&str]) -> (SocketAddr, String) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
-        // Two connections at most are opened by each of three runs.
-        for stream in listener.incoming().map_while(Result::ok).take(6) {
+        for stream in listener.incoming().map_while(Result::ok) {
             let connection = ServerConnection::new(Arc::clone(&config)).expect("a session");
             thread::spawn(move || {
                 drop(converse(StreamOwned::new(connection, stream), &Seen::default(), &|_, _| Some(OK.to_owned())));
@@ -538,6 +537,23 @@ fn certificate_is_verified_unless_that_is_waived_loudly() {
     let unknown =
         load(&project, &["-n", "1", "--connect-to", &to, "--cacert", "ca.pem", "https://other.invalid/"]).run();
     unknown.assert_code(107).assert_stderr(&["--cacert FILE"]).assert_stdout(&["`tls`", "other.invalid"]);
+}
+
+#[test]
+fn pipelined_requests_are_outstanding_on_one_connection() {
+    let server = Scripted::ok();
+    let last = json(&["-n", "40", "-c", "1", "--pipeline", "4", &server.url()], 0);
+    assert_eq!((&last["good"], &last["depth"], server.connections()), (&40.into(), &4.into(), 1), "{last}");
+    assert_eq!(server.requests(), 40);
+}
+
+#[test]
+fn http_2_that_the_server_does_not_speak_is_an_error_and_no_hang() {
+    let server = Scripted::new(|_, _| Some("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_owned()));
+    let project = nowhere();
+    let outcome =
+        load(&project, &["-n", "2", "-c", "1", "--http2", "--streams", "2", "--timeout", "1s", &server.url()]).run();
+    outcome.assert_code(107).assert_stdout(&["HTTP/2, 1 connection", "2 streams on each"]);
 }
 
 #[test]
