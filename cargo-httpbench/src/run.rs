@@ -130,6 +130,7 @@ fn measure_all(
         elapsed: started.elapsed(),
         load_average: LoadAverage { at_start: load_at_start, at_end: load_average() },
         end,
+        gaps: &shell.warnings().iter().filter(|warning| warning.is_gap()).cloned().collect::<Vec<_>>(),
     };
     findings.extend(report.packages.iter().flat_map(|package| &package.scenarios).flat_map(Judged::findings));
     for compared in report.packages.iter().filter_map(|package| package.compared.as_ref()) {

@@ -20,7 +20,7 @@ use crate::exit_code::ExitCode;
 use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
-use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
+use crate::verdict::{CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
 use crate::warning::Warning;
 
 /// `reason: "scenario"`: all that was measured and judged of one scenario.
@@ -128,6 +128,7 @@ pub struct VerdictObject<'run> {
     fresh_rounds: usize,
     discarded_rounds: usize,
     detectable_change: Option<f64>,
+    order_effect: Option<f64>,
 }
 
 /// The objects of a package's comparison; none where there is one arm.
@@ -167,13 +168,14 @@ fn verdict_object<'run>(
         change: cell.decision.estimate.map(change),
         change_low: ends.map(|ends| ends[0]),
         change_high: ends.map(|ends| ends[1]),
-        confidence: 1.0 - 2.0 * compared.comparison.looks.alpha(ALPHA),
+        confidence: compared.comparison.confidence(),
         p_worse: cell.decision.p_worse,
         p_better: cell.decision.p_better,
         rounds: cell.rounds,
         fresh_rounds: cell.fresh_rounds,
         discarded_rounds: scenario.discarded.len(),
         detectable_change: cell.detectable.map(|difference| difference.0.exp_m1()),
+        order_effect: cell.order_effect,
     }
 }
 

@@ -245,10 +245,10 @@ impl Recorder {
             open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
+        arm.redirected += self.redirected;
         for (status, count) in &self.failed_statuses {
             *arm.failed_statuses.entry(*status).or_default() += count;
         }
-        arm.redirected += self.redirected;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
