@@ -3,6 +3,8 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
+use std::collections::BTreeMap;
+
 use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
@@ -25,6 +27,7 @@ pub(super) struct Recorder {
     dropped: u64,
     connections: u64,
     statuses: StatusClasses,
+    failed_statuses: BTreeMap<u16, u64>,
     traffic: Traffic,
     redirected: u64,
     first_answer: Option<FirstAnswer>,
@@ -139,6 +142,7 @@ impl Recorder {
             self.counts.check_example = Some(text());
         }
         self.statuses.add(end.status);
+        *self.failed_statuses.entry(end.status).or_default() += 1;
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
         self.tally.last = end.ended;
@@ -242,6 +246,9 @@ impl Recorder {
         }
         arm.statuses += self.statuses;
         arm.redirected += self.redirected;
+        for (status, count) in &self.failed_statuses {
+            *arm.failed_statuses.entry(*status).or_default() += count;
+        }
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
