@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::raw::Stream;
@@ -46,6 +48,15 @@ impl Meter {
     #[cfg(feature = "tls")]
     pub(super) fn add_received(&self, bytes: u64) {
         self.received.set(self.received.get() + bytes);
+    }
+
+    /// Whether the other side has not closed it, as far as has come here.
+    pub(super) fn is_open(&self) -> bool {
+        let mut byte = [0];
+        match recv(self.socket, &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT) {
+            Ok(length) => length > 0,
+            Err(error) => error == Errno::EAGAIN,
+        }
     }
 
     pub(super) fn close(&self, closing: Closing) {

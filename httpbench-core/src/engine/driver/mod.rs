@@ -3,9 +3,11 @@
 //! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
 //! [worker loop](super::worker). Chosen once per run, then called statically.
 
-#[cfg(any(feature = "http2", feature = "tls"))]
 mod metered;
+pub(super) mod pipeline;
 pub(super) mod raw;
+pub(super) mod route;
+pub(super) mod shared;
 #[cfg(feature = "tls")]
 pub(super) mod tls;
 
@@ -104,6 +106,13 @@ pub(super) enum Body<'a> {
     TooLong,
 }
 
+impl<'a> Body<'a> {
+    /// What was kept of one: one byte beyond the bound is the mark of a body that is too long.
+    fn kept(body: &'a [u8]) -> Self {
+        if body.len() > raw::MAX_KEPT_BODY { Self::TooLong } else { Self::Whole(body) }
+    }
+}
+
 /// Bytes that went over the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
@@ -150,6 +159,12 @@ pub(super) enum Failure {
         /// What the operating system says.
         source: io::Error,
     },
+    /// It was not answered before its connection came to an end, through no fault of its own. It may be sent once more.
+    #[error(transparent)]
+    Unanswered(Box<Failure>),
+    /// Its connection was given up.
+    #[error("another exchange on its connection had no whole answer in time")]
+    GivenUp,
     /// TLS could not be established, or broke.
     #[error("TLS failed: {0}")]
     Tls(String),
@@ -161,7 +176,10 @@ pub(super) enum Failure {
 impl Failure {
     /// Why a connection could not be opened.
     pub(super) fn to_connect(error: io::Error) -> Self {
-        explain_tls(&error).map_or(Self::Connect(error), Self::Tls)
+        match error.downcast::<Self>() {
+            Ok(failure) => failure,
+            Err(error) => explain_tls(&error).map_or(Self::Connect(error), Self::Tls),
+        }
     }
 
     /// What broke a connection, so many bytes into an answer.
@@ -181,6 +199,8 @@ impl Failure {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            Self::GivenUp => ErrorClass::RequestTimeout,
+            Self::Unanswered(failure) => failure.class(),
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Tls(_) => ErrorClass::Tls,
@@ -192,7 +212,7 @@ impl Failure {
     /// had closed it while it was idle.
     pub(super) fn is_unanswered_end(&self) -> bool {
         match self {
-            Self::ClosedEarly => true,
+            Self::ClosedEarly | Self::Unanswered(_) => true,
             Self::Broken { received: 0, source } => class_of(source) == ErrorClass::Reset,
             _ => false,
         }

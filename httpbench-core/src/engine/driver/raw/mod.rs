@@ -18,6 +18,7 @@ mod decode;
 mod framing;
 mod stream;
 
-pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
+pub(in crate::engine) use connection::{MAX_KEPT_BODY, RawDriver};
+pub(in crate::engine) use decode::{Decoder, Ended, ProtocolError, RememberedHead};
+pub(in crate::engine) use framing::{Wanted, field};
 pub(in crate::engine) use stream::{Stream, Tap};
