@@ -18,6 +18,7 @@ use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
+use crate::server::shared_databases;
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged, first_exceeded};
 use crate::warning::Warning;
@@ -155,6 +156,7 @@ fn prepare_all(
     for (package, server, executables) in built {
         let benches = project.start_benches(&package, &executables, shell)?;
         let scenarios = benches.select(invocation, &server.layers);
+        tell(warn_of_shared_state(&package, &server, &scenarios).as_slice(), shell)?;
         prepared.push(Prepared { package, server, benches, opponent: Opponent::Nobody, scenarios });
     }
     if prepared.iter().all(|package| package.scenarios.is_empty()) {
@@ -170,6 +172,15 @@ fn prepare_all(
         };
     }
     Ok(prepared)
+}
+
+/// Scenarios that write to what all starts of the server share.
+fn warn_of_shared_state(package: &Package, server: &PreparedServer, scenarios: &[Selected]) -> Option<Warning> {
+    let writes = scenarios.iter().filter(|it| it.listing.request.as_ref().is_ok_and(|request| request.writes()));
+    let scenarios: Vec<String> = writes.map(|scenario| scenario.listing.name.clone()).collect();
+    let variables = if scenarios.is_empty() { Vec::new() } else { shared_databases(&server.spec) };
+    let package = package.name.to_string();
+    (!variables.is_empty()).then_some(Warning::SharedDatabase { package, scenarios, variables })
 }
 
 /// There is nothing to compare with: a failure, a warning, or neither, as the policy has it.

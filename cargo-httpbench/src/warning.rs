@@ -105,6 +105,15 @@ pub enum Warning {
         /// Why.
         why: String,
     },
+    /// Scenarios write, and every start of the server works on the same database.
+    SharedDatabase {
+        /// Their package.
+        package: String,
+        /// Scenarios that write.
+        scenarios: Vec<String>,
+        /// The variables that name the database. Their values are secrets.
+        variables: Vec<String>,
+    },
     /// The arms of a comparison cannot run at once.
     ArmsOneAtATime {
         /// Their package.
@@ -160,6 +169,7 @@ impl Warning {
             Self::Stretched { .. } => "stretched",
             Self::BaselineNarrowed { .. } => "baseline-narrowed",
             Self::NotCompared { .. } => "not-compared",
+            Self::SharedDatabase { .. } => "shared-database",
             Self::ArmsOneAtATime { .. } => "arms-one-at-a-time",
             Self::RevisionWithoutLock { .. } => "revision-without-lock",
             Self::RevisionsToolchain { .. } => "revisions-toolchain",
@@ -217,6 +227,13 @@ impl fmt::Display for Warning {
                 "baseline `{name}` holds {} scenarios less than before: `{}`; save without a filter to keep them",
                 lost.len(),
                 lost.join("`, `")
+            ),
+            Self::SharedDatabase { package, scenarios, variables } => write!(
+                out,
+                "{package}: `{}` writes, and every start of the server finds what earlier ones wrote (`{}`): rounds are not alike, and a faster \
+                 arm inserts more and then looks slower; give each start its own by `server.env` with `{{dir}}`, `server.copy` or `server.setup`",
+                scenarios.join("`, `"),
+                variables.join("`, `")
             ),
             Self::NotCompared { why } => {
                 write!(
@@ -320,6 +337,17 @@ mod tests {
                 Warning::BaselineNarrowed { name: "main".to_owned(), lost: vec!["a".to_owned(), "b".to_owned()] },
                 "baseline-narrowed",
                 "baseline `main` holds 2 scenarios less than before: `a`, `b`; save without a filter to keep them",
+            ),
+            (
+                Warning::SharedDatabase {
+                    package: "shop".to_owned(),
+                    scenarios: vec!["buy".to_owned()],
+                    variables: vec!["DATABASE_URL".to_owned()],
+                },
+                "shared-database",
+                "shop: `buy` writes, and every start of the server finds what earlier ones wrote (`DATABASE_URL`): rounds are not alike, \
+                 and a faster arm inserts more and then looks slower; give each start its own by `server.env` with `{dir}`, `server.copy` or \
+                 `server.setup`",
             ),
             (
                 Warning::NotCompared { why: "there is no baseline `main`".to_owned() },

@@ -362,6 +362,10 @@ impl<'run> Campaign<'run> {
         let before = self.witness(index, servers);
         servers.reset_peak_memory();
         let recording = self.run_engine(index, servers, warm_up, slices)?;
+        let last_lines = &mut self.measured.scenarios[index].last_lines;
+        if last_lines.is_empty() {
+            *last_lines = servers.last_lines_after_failures(&recording);
+        }
         let round = MeasuredRound { recording, memory: servers.memory() };
         let after = self.witness(index, servers);
         Ok(Loaded { round, disturbance: before.disturbance(&after) })
@@ -482,6 +486,7 @@ fn start_of(selected: &Selected) -> MeasuredScenario {
         rounds: Vec::new(),
         confirmation: Vec::new(),
         discarded: Vec::new(),
+        last_lines: Vec::new(),
         failure,
     }
 }

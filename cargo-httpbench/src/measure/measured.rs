@@ -52,6 +52,8 @@ pub struct MeasuredScenario {
     pub confirmation: Vec<MeasuredRound>,
     /// Why rounds were discarded, and measured again.
     pub discarded: Vec<Disturbance>,
+    /// The last lines that a server had written when exchanges with it failed for the first time.
+    pub last_lines: Vec<String>,
     /// Why there are no more rounds.
     pub failure: Option<Error>,
 }

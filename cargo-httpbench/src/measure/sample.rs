@@ -119,6 +119,7 @@ pub(crate) fn scenario(name: &str, limits: &[(Metric, f64)], rounds: Vec<Measure
         rounds,
         confirmation: Vec::new(),
         discarded: Vec::new(),
+        last_lines: Vec::new(),
         failure: None,
     }
 }

@@ -1,12 +1,15 @@
 //! The fresh servers of a round: one for every arm.
 
-use httpbench_core::model::ArmPlan;
+use httpbench_core::model::{ArmPlan, ArmRecording, Recording};
 
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::process::tree::descendants;
 use crate::server::{Memory, Server, ServerSpec};
 use crate::warning::Warning;
+
+/// How many lines of a server's output are told with failures.
+const LAST_LINES: usize = 10;
 
 /// A running server for every arm, in the order of the arms.
 #[derive(Debug)]
@@ -53,6 +56,14 @@ impl Servers {
     /// Every process of every arm.
     pub(super) fn processes(&self) -> Vec<u32> {
         self.0.iter().flat_map(|server| descendants(server.root_pid())).map(|member| member.pid).collect()
+    }
+
+    /// What the first of them had written last with which exchanges failed: a panic in a handler closes the connection, and is told
+    /// there.
+    pub(super) fn last_lines_after_failures(&self, recording: &Recording) -> Vec<String> {
+        let failed = |arm: &ArmRecording| arm.counts.failed() + arm.warm_up.failed() > 0;
+        let server = self.0.iter().zip(&recording.arms).find_map(|(server, arm)| failed(arm).then_some(server));
+        server.map(|server| server.log().last(LAST_LINES)).unwrap_or_default()
     }
 
     /// The first one that has died, told as an error.

@@ -63,6 +63,7 @@ pub struct ScenarioObject<'run> {
     saturation: Option<Saturation>,
     engine_busy: Vec<Option<f64>>,
     server_cores_busy: Vec<Option<f64>>,
+    server_last_lines: &'run [String],
     error: Option<ErrorObject<'run>>,
 }
 
@@ -259,6 +260,7 @@ fn scenario_object<'run>(package: &'run PackageReport<'run>, judged: &'run Judge
         saturation: judged.saturation,
         engine_busy: scenario.rounds.iter().map(MeasuredRound::engine_busy).collect(),
         server_cores_busy: scenario.rounds.iter().map(MeasuredRound::server_cores_busy).collect(),
+        server_last_lines: &scenario.last_lines,
         error: scenario.failure.as_ref().map(error_object),
     }
 }

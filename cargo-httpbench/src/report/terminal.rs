@@ -316,6 +316,12 @@ fn failures(judged: &Judged<'_>) -> String {
         let whose = if class.is_ours() { ", a limit of this machine" } else { "" };
         let _ = writeln!(text, "  {} errors `{class}`{whose}, the first: {example}", quantity::count(*count));
     }
+    if !judged.scenario.last_lines.is_empty() {
+        text.push_str("  the server's last lines by then:\n");
+        judged.scenario.last_lines.iter().for_each(|line| {
+            let _ = writeln!(text, "    {line}");
+        });
+    }
     text
 }
 
@@ -399,6 +405,15 @@ todo release profile, 2 rounds, 64 connections, engine on core 0, server on core
         assert!(text.contains("missing: errors 100% exceeds its limit 0%"), "{text}");
         assert!(text.contains("12,345 check failures, the first: status 404"), "{text}");
         assert!(text.contains("cargo httpbench --trace-one 'missing'"), "{text}");
+    }
+
+    #[test]
+    fn what_the_server_wrote_by_the_first_failures_is_told_with_them() {
+        let mut panicking = scenario("list", &[], vec![failing_round(100, 3)]);
+        panicking.last_lines = vec!["thread 'main' panicked at src/main.rs:7:9:".to_owned(), "no milk".to_owned()];
+        let text = plain(vec![panicking], 100);
+        let told = "  the server's last lines by then:\n    thread 'main' panicked at src/main.rs:7:9:\n    no milk\n";
+        assert!(text.contains(told), "{text}");
     }
 
     #[test]

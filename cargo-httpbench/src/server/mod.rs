@@ -13,6 +13,7 @@ mod memory;
 mod placeholders;
 mod probe;
 mod ready;
+mod shared_state;
 mod sockets;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use crate::process::{Bind, Child, Launch, LogTail, Stopped, Supervisor};
 use crate::warning::Warning;
 
 pub use self::memory::Memory;
+pub use self::shared_state::shared_databases;
 
 /// Where servers are asked to listen.
 const HOST: &str = "127.0.0.1";

@@ -1,12 +1,13 @@
 //! The load engine: executes one round of one scenario and answers what it saw.
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
-//! is shared while a slice runs. `worker` is the loop of one connection, `driver` moves its bytes, `pacing` says when an
-//! exchange starts, `starts` which connection takes it, `timer` wakes them.
+//! is shared while a slice runs. `worker` is the loop of one connection, `crew` runs all of them, `driver` moves their
+//! bytes, `pacing` says when an exchange starts, `starts` which connection takes it, `timer` wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod carrier;
 mod clock;
+mod crew;
 mod driver;
 mod gate;
 mod health;
@@ -21,6 +22,7 @@ mod slices;
 mod starts;
 mod timeout;
 mod timer;
+mod times;
 mod trace;
 mod watch;
 mod worker;

@@ -5,21 +5,22 @@
 
 use super::driver::{Failure, Opening, Traffic};
 use super::starts::{Beginning, Late};
-use crate::model::{ArmRecording, Counts, FirstAnswer, Histogram, Nanos, StatusClasses};
+use super::times::Times;
+use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     counts: Counts,
     /// Service times of good answers that came in one read, which are first-byte times as well: recorded once.
-    at_once: Histogram,
+    at_once: Times,
     /// The other good answers.
-    in_parts: Option<Box<InParts>>,
-    connect: Option<Box<Histogram>>,
-    tls: Option<Box<Histogram>>,
-    check_failure: Option<Box<Histogram>>,
-    error: Option<Box<Histogram>>,
-    open_loop: Option<Box<OpenLoop>>,
+    in_parts: Option<InParts>,
+    connect: Option<Times>,
+    tls: Option<Times>,
+    check_failure: Option<Times>,
+    error: Option<Times>,
+    open_loop: Option<OpenLoop>,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -29,16 +30,16 @@ pub(super) struct Recorder {
 
 #[derive(Debug, Default)]
 struct InParts {
-    service: Histogram,
-    first_byte: Histogram,
+    service: Times,
+    first_byte: Times,
 }
 
 /// What is recorded of exchanges that a schedule started.
 #[derive(Debug, Default)]
 struct OpenLoop {
-    response: Histogram,
-    lateness: Histogram,
-    queued: Histogram,
+    response: Times,
+    lateness: Times,
+    queued: Times,
 }
 
 /// What one slice counts.
@@ -189,21 +190,21 @@ impl Recorder {
     /// Adds this recorder of slices to an arm's recording.
     pub(super) fn add_as_slices(&self, arm: &mut ArmRecording) {
         arm.counts.merge(&self.counts);
-        arm.service.merge(&self.at_once);
-        arm.first_byte.merge(&self.at_once);
+        self.at_once.add_to(&mut arm.service);
+        self.at_once.add_to(&mut arm.first_byte);
         if let Some(parts) = &self.in_parts {
-            arm.service.merge(&parts.service);
-            arm.first_byte.merge(&parts.first_byte);
+            parts.service.add_to(&mut arm.service);
+            parts.first_byte.add_to(&mut arm.first_byte);
         }
         for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
             if let Some(from) = from {
-                into.merge(from);
+                from.add_to(into);
             }
         }
         if let Some(open_loop) = &self.open_loop {
-            arm.response.merge(&open_loop.response);
-            arm.lateness.merge(&open_loop.lateness);
-            arm.queued.merge(&open_loop.queued);
+            open_loop.response.add_to(&mut arm.response);
+            open_loop.lateness.add_to(&mut arm.lateness);
+            open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
         arm.sent_bytes += self.traffic.sent;
@@ -219,7 +220,7 @@ impl Recorder {
         arm.connections += self.connections;
         for (into, from) in [(&mut arm.connect, &self.connect), (&mut arm.tls, &self.tls)] {
             if let Some(from) = from {
-                into.merge(from);
+                from.add_to(into);
             }
         }
     }

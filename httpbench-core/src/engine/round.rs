@@ -10,10 +10,12 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
-use super::carrier::{Carrier, Transport, Way};
+use super::carrier::{Carrier, Security, Transport, Way};
 use super::clock::Clock;
 use super::driver::Driver;
+use super::driver::pipeline::{self, Pipeline};
 use super::driver::raw::{RawDriver, Stream};
+use super::driver::shared::{Link, SharedDriver};
 #[cfg(feature = "tls")]
 use super::driver::tls::{self, TlsStream};
 use super::observer::Observer;
@@ -167,10 +169,18 @@ impl Share {
     ) -> Result<ThreadRecording, EngineError> {
         let endpoint = |index: usize| plan.arms[index].endpoint.clone();
         match (&carrier.way, carrier.transport) {
-            (Way::Raw, Transport::Tcp) => self.raw::<TcpStream>(plan, requests, arrivals, endpoint).await,
-            (Way::Raw, Transport::Unix) => self.raw::<UnixStream>(plan, requests, arrivals, endpoint).await,
+            (Way::Raw(Security::None), Transport::Tcp) => {
+                self.raw::<TcpStream>(plan, requests, arrivals, endpoint).await
+            }
+            (Way::Raw(Security::None), Transport::Unix) => {
+                self.raw::<UnixStream>(plan, requests, arrivals, endpoint).await
+            }
+            (Way::Pipelined(routes), _) => {
+                let common = |index: usize| pipeline::Common::new(routes[index].clone(), &requests[index]);
+                self.shared::<Pipeline>(plan, requests, arrivals, common).await
+            }
             #[cfg(feature = "tls")]
-            (Way::Secured(settings), transport) => {
+            (Way::Raw(Security::Tls(settings)), transport) => {
                 let clock = self.clock;
                 let target =
                     |index: usize| tls::Target { transport: endpoint(index), settings: settings[index].clone(), clock };
@@ -195,6 +205,20 @@ impl Share {
         self.thread(plan, requests, arrivals, driver).run(plan).await
     }
 
+    /// Several exchanges at a time on a connection.
+    async fn shared<L: Link>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        arrivals: Option<Arrivals>,
+        common: impl Fn(usize) -> L::Common,
+    ) -> Result<ThreadRecording, EngineError> {
+        let part = self.part;
+        let driver =
+            |index: usize| SharedDriver::<L>::new(common(index), connections(plan, index, part), plan.load.depth);
+        self.thread(plan, requests, arrivals, driver).run(plan).await
+    }
+
     /// Within the thread's runtime. `driver` is asked for that of each arm, by its index.
     fn thread<D: Driver>(
         self,
@@ -205,17 +229,17 @@ impl Share {
     ) -> Thread<D> {
         let load = &plan.load;
         let arms = requests.iter().enumerate().map(|(index, request)| {
-            let connections = connections(plan, index, self.part);
             let arm = Arm {
                 clock: self.clock,
                 driver: driver(index),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
                 reuse: load.reuse,
+                redos: load.depth,
                 connect_timeout: load.connect_timeout.into(),
                 request_timeout: load.request_timeout,
             };
-            ThreadArm::new(arm, connections)
+            ThreadArm::new(arm, exchanges(plan, index, self.part))
         });
         let roots = plan.arms.iter().filter(|_| self.part.thread == 0).map(|arm| arm.root_pid);
         Thread {
@@ -233,13 +257,18 @@ impl Share {
 
 /// How many connections to an arm a part of the round needs: never more than it has exchanges.
 fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
-    let connections = share(plan.load.connections.into(), part);
+    share(plan.load.connections.into(), part).min(exchanges(plan, arm, part))
+}
+
+/// How many exchanges with an arm a part of the round may have outstanding.
+fn exchanges(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
+    let places = share(plan.load.connections.into(), part) * u64::from(plan.load.depth);
     let slices = plan.slices.iter().filter(|slice| slice.arm == arm);
     // `None` stands for no bound; without slices, connections are opened for their own sake.
     let starts = slices.map(|slice| slice.requests).reduce(|most, starts| Some(most?.max(starts?))).flatten();
     match starts {
-        Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
-        _ => connections,
+        Some(starts) if plan.warm_up == Nanos::ZERO => places.min(share(starts, part)),
+        _ => places,
     }
 }
 

@@ -23,7 +23,7 @@ use super::starts::{Line, Starts, Unscheduled};
 use super::timer::Timer;
 use super::watch::{LOOK, Post};
 use super::worker::{Arm, Slot, drive};
-use super::{EngineError, worker};
+use super::{EngineError, crew, worker};
 use crate::model::{Nanos, Reuse, RoundPlan, SlicePlan};
 
 /// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
@@ -106,7 +106,7 @@ impl Arrivals {
 /// One arm, as one thread sees it.
 pub(super) struct ThreadArm<D: Driver> {
     arm: Rc<Arm<D>>,
-    /// Boxed, because a task moves its output's size with every poll.
+    /// Boxed, because a future moves its output's size with every poll.
     slots: Vec<Box<Slot<D::Connection>>>,
     warm_up: Rc<RefCell<Recorder>>,
     slices: Rc<RefCell<Recorder>>,
@@ -167,40 +167,26 @@ impl<D: Driver> ThreadArm<D> {
         if self.arm.reuse == Reuse::Close {
             return;
         }
-        let mut tasks = Vec::with_capacity(self.slots.len());
-        for mut slot in self.slots.drain(..) {
+        let slots = std::mem::take(&mut self.slots);
+        let opening = slots.into_iter().map(|mut slot| {
             let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
-            tasks.push(tokio::task::spawn_local(async move {
+            async move {
                 while slot.ready(&arm, &recorder).await.is_err() && arm.clock.now() < deadline {
                     tokio::time::sleep(worker::FIRST_WAIT).await;
                 }
                 slot
-            }));
-        }
-        self.slots = joined(tasks).await;
+            }
+        });
+        self.slots = crew::run(opening).await;
     }
 
     /// Drives all connections through a window and waits until the last exchange has ended.
     async fn drive<S: Starts>(&mut self, recorder: &Rc<RefCell<Recorder>>, starts: S) {
-        let mut tasks = Vec::with_capacity(self.slots.len());
-        for slot in self.slots.drain(..) {
-            let (arm, recorder) = (Rc::clone(&self.arm), Rc::clone(recorder));
-            tasks.push(tokio::task::spawn_local(drive(slot, arm, recorder, starts.clone())));
-        }
-        self.slots = joined(tasks).await;
+        let slots = std::mem::take(&mut self.slots);
+        let driving =
+            slots.into_iter().map(|slot| drive(slot, Rc::clone(&self.arm), Rc::clone(recorder), starts.clone()));
+        self.slots = crew::run(driving).await;
     }
-}
-
-async fn joined<T>(tasks: Vec<tokio::task::JoinHandle<T>>) -> Vec<T> {
-    let mut ended = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        match task.await {
-            Ok(value) => ended.push(value),
-            // No task is ever cancelled, so it panicked: go on with that panic in the thread that run_round joins.
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
-    }
-    ended
 }
 
 impl<D: Driver> Thread<D> {

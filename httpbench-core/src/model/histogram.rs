@@ -32,7 +32,7 @@ impl Histogram {
     /// Adds one time. Zero counts as 1 ns, more than an hour as an hour.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        self.0.saturating_record(time.0.max(1));
+        self.0.saturating_record(time.0.clamp(1, HISTOGRAM_HIGHEST.0));
     }
 
     /// Adds every time of another histogram.

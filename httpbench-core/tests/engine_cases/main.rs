@@ -10,6 +10,7 @@ mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod pipelining;
 mod single_use;
 mod slices;
 mod stalls;

@@ -212,7 +212,7 @@ impl Failure {
     /// had closed it while it was idle.
     pub(super) fn is_unanswered_end(&self) -> bool {
         match self {
-            Self::ClosedEarly | Self::Unanswered(_) => true,
+            Self::ClosedEarly => true,
             Self::Broken { received: 0, source } => class_of(source) == ErrorClass::Reset,
             _ => false,
         }

@@ -57,7 +57,6 @@ impl Common {
 
 /// See the [module](self).
 pub(in crate::engine) struct Pipeline {
-    common: Rc<Common>,
     line: Rc<RefCell<Line>>,
     meter: Rc<Meter>,
     task: JoinHandle<()>,
@@ -182,9 +181,6 @@ impl Line {
             let written = self.sent >= ticket.end;
             let keep = written && common.wanted.allows(self.decoder.reuse());
             self.answer(ticket, memory, if keep { After::Open } else { After::Spent });
-            if !keep {
-                self.close(End::Closed);
-            }
         }
     }
 
@@ -193,6 +189,11 @@ impl Line {
         self.tickets.pop_front();
         self.is_reading = false;
         self.completed += 1;
+        if after != After::Open {
+            // Those who must be sent again come first, so that on the next connection they stand before what this answer's
+            // slot begins then: nobody is overtaken for ever.
+            self.close(End::Closed);
+        }
         ticket.head.clear();
         ticket.head.extend_from_slice(memory.bytes());
         let (first_byte, body_bytes) = (ticket.first_byte, ticket.body_bytes);
@@ -207,8 +208,10 @@ impl Line {
         {
             self.answer(&mut front.borrow_mut(), memory, After::Ended);
         }
-        let end = self.write_error.take().map_or(End::Closed, |error| End::Broken(Rc::new(error)));
-        self.close(end);
+        if self.end.is_none() {
+            let end = self.write_error.take().map_or(End::Closed, |error| End::Broken(Rc::new(error)));
+            self.close(end);
+        }
     }
 
     /// No more exchanges can be begun, and those in the line get no answer.
@@ -301,7 +304,7 @@ impl Link for Pipeline {
         let task = tokio::task::spawn_local(async move {
             poll_fn(|cx| poll_line(&task_line, &mut stream, &task_common, cx)).await;
         });
-        Ok((Self { common: Rc::clone(common), line, meter, task }, opening))
+        Ok((Self { line, meter, task }, opening))
     }
 
     fn exchange(&self) -> Exchange {

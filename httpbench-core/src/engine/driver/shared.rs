@@ -61,7 +61,7 @@ pub(in crate::engine) trait Link: Sized + 'static {
 pub(in crate::engine) struct SharedDriver<L: Link> {
     common: Rc<L::Common>,
     /// How many connections there are to be.
-    connections: usize,
+    connections: u64,
     /// Seats on each.
     depth: u32,
     berths: Rc<RefCell<Vec<Rc<Berth<L>>>>>,
@@ -82,7 +82,7 @@ impl<L: Link> Berth<L> {
 
 impl<L: Link> SharedDriver<L> {
     /// For so many connections of so many seats each, both at least one.
-    pub(in crate::engine) fn new(common: L::Common, connections: usize, depth: u32) -> Self {
+    pub(in crate::engine) fn new(common: L::Common, connections: u64, depth: u32) -> Self {
         Self { common: Rc::new(common), connections, depth, berths: Rc::default() }
     }
 
@@ -91,7 +91,11 @@ impl<L: Link> SharedDriver<L> {
         let mut berths = self.berths.borrow_mut();
         let usable = || berths.iter().filter(|berth| berth.is_usable());
         let free = || usable().filter(|berth| berth.taken.get() < self.depth);
-        let berth = if usable().count() < self.connections { None } else { free().min_by_key(|berth| berth.taken.get()) };
+        let berth = if (usable().count() as u64) < self.connections {
+            None
+        } else {
+            free().min_by_key(|berth| berth.taken.get())
+        };
         let berth = match berth {
             Some(berth) => Rc::clone(berth),
             None => {

@@ -11,6 +11,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -27,7 +28,7 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 
-use super::metered::{Closing, Metered};
+use super::metered::{Closing, Meter, Metered};
 use super::raw::Stream;
 use crate::engine::clock::Clock;
 use crate::model::{Identity, Nanos, Protocol, Tls, Trust};
@@ -180,8 +181,7 @@ impl<S: Stream + AsRawFd> TlsStream<S> {
     }
 
     /// What is on the wire.
-    #[cfg(feature = "http2")]
-    pub(super) fn meter(&self) -> &std::rc::Rc<super::metered::Meter> {
+    pub(super) fn meter(&self) -> &Rc<Meter> {
         self.inner.get_ref().0.meter()
     }
 

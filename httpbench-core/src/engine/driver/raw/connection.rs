@@ -11,8 +11,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
-
 use super::decode::{Decoder, Ended, RememberedHead};
 use super::framing::{Wanted, field};
 use super::stream::Stream;
@@ -124,18 +122,22 @@ impl<S: Stream> Connection for RawConnection<S> {
     fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>> {
         let Self { stream, shared, exchange } = self;
         let memory = &mut *shared.memory.borrow_mut();
-        exchange.write(cx, stream, &request.bytes);
-        loop {
-            let mut buffer = ReadBuf::new(&mut memory.buffer);
-            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
-                Poll::Pending => return Poll::Pending,
+        if exchange.unwritten > 0 {
+            exchange.write(cx, stream, &request.bytes);
+            // Right after a write there is nothing to read yet, which tokio mostly knows.
+            match stream.poll_arrival(cx) {
                 Poll::Ready(Ok(())) => {}
+                Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
             }
-            let piece = buffer.filled();
-            if piece.is_empty() {
-                return Poll::Ready(exchange.ended());
-            }
+        }
+        loop {
+            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
+                Poll::Ready(Ok(length)) => &memory.buffer[..length],
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            };
             if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
                 return Poll::Ready(end);
             }
@@ -178,7 +180,7 @@ impl Exchange {
     /// Writes as much as goes. A failure is kept: the server may have answered before it closed, so reading comes first.
     #[inline]
     fn write<S: Stream>(&mut self, cx: &mut Context<'_>, stream: &mut S, request: &[u8]) {
-        while !self.unwritten(request).is_empty() && self.write_error.is_none() {
+        while self.unwritten > 0 && self.write_error.is_none() {
             // The socket nearly always takes it, so tokio's registration for more is left for when it does not.
             let tried = match stream.try_write(self.unwritten(request)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -200,6 +202,7 @@ impl Exchange {
         }
     }
 
+    #[inline]
     fn unwritten<'a>(&self, request: &'a [u8]) -> &'a [u8] {
         &request[request.len() - self.unwritten..]
     }

@@ -5,11 +5,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::sys::socket::send;
 use nix::sys::socket::{MsgFlags, recv};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::model::{Endpoint, Nanos};
@@ -33,6 +35,19 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
+    /// Whether something may have come, as far as that is known without a look at the stream.
+    #[inline]
+    fn poll_arrival(&mut self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads what has come, and answers how many bytes; none at the stream's end.
+    #[inline]
+    fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        Pin::new(self).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
+
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
     fn is_quiet(&mut self) -> bool;
 
@@ -55,9 +70,48 @@ impl Stream for TcpStream {
         Ok(stream)
     }
 
+    /// Not by tokio, which looks first whether it knows of room: a socket that carries one request at a time has it. Where
+    /// it has not, the caller's `poll_write` finds that out again, and then tokio knows.
     #[inline]
+    #[cfg(target_os = "linux")]
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
+    }
+
+    #[inline]
+    #[cfg(not(target_os = "linux"))]
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Self::try_write(self, bytes)
+    }
+
+    #[inline]
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_read_ready(cx)
+    }
+
+    /// As tokio's `poll_read` does it, with half of its looks at what it knows: that is asked only after there was nothing.
+    #[inline]
+    fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut last = None;
+            let tried = self.try_io(Interest::READABLE, || {
+                let length = recv(self.as_raw_fd(), buffer, MsgFlags::empty())?;
+                if length == 0 || length == buffer.len() {
+                    return Ok(length);
+                }
+                // All there was. Said to be nothing, so that tokio does not call the socket readable until it is again:
+                // the next read would be a system call in vain.
+                last = Some(length);
+                Err(io::ErrorKind::WouldBlock.into())
+            });
+            if let Some(length) = last {
+                return Poll::Ready(Ok(length));
+            }
+            match tried {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(self.poll_read_ready(cx))?,
+                read => return Poll::Ready(read),
+            }
+        }
     }
 
     fn is_quiet(&mut self) -> bool {
