@@ -17,6 +17,7 @@ mod observer;
 mod pacing;
 mod recorder;
 mod round;
+mod sessions;
 mod setup;
 mod slices;
 mod starts;

@@ -11,6 +11,8 @@ mod load;
 mod open_loop;
 mod peer;
 mod pipelining;
+mod schedules;
+mod sessions;
 mod single_use;
 mod slices;
 mod stalls;

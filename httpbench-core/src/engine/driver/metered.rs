@@ -39,11 +39,6 @@ impl Meter {
         (self.sent.take(), self.received.take())
     }
 
-    /// Bytes read since the last [`Meter::take`].
-    pub(super) fn received(&self) -> u64 {
-        self.received.get()
-    }
-
     /// Counts bytes that were read past this stream.
     #[cfg(feature = "tls")]
     pub(super) fn add_received(&self, bytes: u64) {
