@@ -2,12 +2,21 @@
 //!
 //! Reads certificates and keys; opens nothing. Invariant: what no driver can do is refused here in words, and never ignored.
 
+#[cfg(feature = "http2")]
+use std::sync::Arc;
+
+#[cfg(feature = "http2")]
+use http::uri::Scheme;
+
 use super::EngineError;
 use super::clock::Clock;
+#[cfg(feature = "http2")]
+use super::driver::http2_request::Template;
 use super::driver::route::Route;
 #[cfg(feature = "tls")]
 use super::driver::tls;
 use crate::model::{ArmPlan, Endpoint, Protocol, Reuse, RoundPlan};
+use crate::scenario::WireRequest;
 
 /// See the [module](self). Static from here on.
 pub(super) struct Carrier {
@@ -30,7 +39,14 @@ pub(super) enum Way {
     Pipelined(Vec<Route>),
     /// HTTP/2, by the route to each arm.
     #[cfg(feature = "http2")]
-    Http2(Vec<Route>),
+    Http2(Vec<Translated>),
+}
+
+/// The route to an arm, and the request that goes there.
+#[cfg(feature = "http2")]
+pub(super) struct Translated {
+    pub(super) route: Route,
+    pub(super) request: Arc<Template>,
 }
 
 /// Whether they are secured.
@@ -45,7 +61,7 @@ pub(super) enum Security {
 impl Carrier {
     /// For all arms of a plan, of which there is one at least: times of different kinds are not comparable, and one loop
     /// drives them all.
-    pub(super) fn of(plan: &RoundPlan) -> Result<Self, EngineError> {
+    pub(super) fn of(plan: &RoundPlan, requests: &[WireRequest]) -> Result<Self, EngineError> {
         let wrong = |text: &str| Err(EngineError::Plan(text.to_owned()));
         let first = &plan.arms[0];
         let transport = transport(first);
@@ -66,7 +82,7 @@ impl Carrier {
             return wrong("HTTP/1.0 has no pipelining: only one exchange can be outstanding on a connection");
         }
         let way = match (protocol, load.depth) {
-            (Protocol::Http2, _) => Way::http2(&plan.arms)?,
+            (Protocol::Http2, _) => Way::http2(&plan.arms, requests)?,
             (_, 2..) => Way::Pipelined(routes(&plan.arms)?),
             _ => Way::Raw(Security::of(&plan.arms)?),
         };
@@ -101,12 +117,18 @@ impl Security {
 
 impl Way {
     #[cfg(feature = "http2")]
-    fn http2(arms: &[ArmPlan]) -> Result<Self, EngineError> {
-        routes(arms).map(Self::Http2)
+    fn http2(arms: &[ArmPlan], requests: &[WireRequest]) -> Result<Self, EngineError> {
+        let translated = arms.iter().zip(requests).map(|(arm, request)| {
+            let scheme = if arm.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
+            let request =
+                Template::new(&request.bytes, scheme).map_err(|error| EngineError::Plan(error.to_string()))?;
+            Ok(Translated { route: route(arm)?, request: Arc::new(request) })
+        });
+        translated.collect::<Result<_, _>>().map(Self::Http2)
     }
 
     #[cfg(not(feature = "http2"))]
-    fn http2(_arms: &[ArmPlan]) -> Result<Self, EngineError> {
+    fn http2(_arms: &[ArmPlan], _requests: &[WireRequest]) -> Result<Self, EngineError> {
         Err(EngineError::Feature { what: "HTTP/2", feature: "http2" })
     }
 }

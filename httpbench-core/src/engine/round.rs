@@ -10,9 +10,13 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
+#[cfg(feature = "http2")]
+use super::carrier;
 use super::carrier::{Carrier, Security, Transport, Way};
 use super::clock::Clock;
 use super::driver::Driver;
+#[cfg(feature = "http2")]
+use super::driver::http2;
 use super::driver::pipeline::{self, Pipeline};
 use super::driver::raw::{RawDriver, Stream};
 use super::driver::shared::{Link, SharedDriver};
@@ -58,7 +62,7 @@ pub fn run_watched(plan: &RoundPlan, requests: Vec<WireRequest>, watch: &Watch) 
 
 fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) -> Result<Recording, EngineError> {
     check(plan, requests)?;
-    let carrier = Carrier::of(plan)?;
+    let carrier = Carrier::of(plan, requests)?;
     let threads = plan.load.threads.min(plan.load.connections);
     let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, Part { thread: 0, threads: 1 })).sum();
     reserve_descriptors(connections, u64::from(threads))?;
@@ -201,6 +205,15 @@ impl Share {
             (Way::Pipelined(routes), _) => {
                 let common = |index: usize| pipeline::Common::new(routes[index].clone(), &requests[index]);
                 self.shared::<Pipeline>(plan, requests, open_loop, common).await
+            }
+            #[cfg(feature = "http2")]
+            (Way::Http2(translated), _) => {
+                let common = |index: usize| {
+                    let carrier::Translated { route, request } = &translated[index];
+                    let keeps_body = requests[index].check.needs_body();
+                    http2::Common::new(route.clone(), Arc::clone(request), keeps_body, plan.load.reuse)
+                };
+                self.shared::<http2::Http2>(plan, requests, open_loop, common).await
             }
             #[cfg(feature = "tls")]
             (Way::Raw(Security::Tls(settings)), transport) => {

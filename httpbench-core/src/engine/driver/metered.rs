@@ -2,7 +2,7 @@
 //!
 //! Leaves the bytes as they are. The counts can be read while another task owns the stream.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
@@ -21,6 +21,7 @@ pub(super) struct Meter {
     sent: Cell<u64>,
     received: Cell<u64>,
     closing: Cell<Closing>,
+    note: RefCell<Option<String>>,
     pub(super) socket: RawFd,
 }
 
@@ -43,6 +44,18 @@ impl Meter {
     #[cfg(feature = "tls")]
     pub(super) fn add_received(&self, bytes: u64) {
         self.received.set(self.received.get() + bytes);
+    }
+
+    /// Keeps what an error above this stream says, for those who are told of it in other words.
+    #[cfg(feature = "tls")]
+    pub(super) fn note(&self, text: String) {
+        *self.note.borrow_mut() = Some(text);
+    }
+
+    /// What was kept, if anything.
+    #[cfg(feature = "http2")]
+    pub(super) fn noted(&self) -> Option<String> {
+        self.note.borrow().clone()
     }
 
     /// Whether the other side has not closed it, as far as has come here.
@@ -70,7 +83,7 @@ pub(super) struct Metered<S: Stream> {
 impl<S: Stream + AsRawFd> Metered<S> {
     pub(super) fn new(stream: S) -> Self {
         let (sent, received, closing) = (Cell::default(), Cell::default(), Cell::new(Closing::Usual));
-        let meter = Rc::new(Meter { sent, received, closing, socket: stream.as_raw_fd() });
+        let meter = Rc::new(Meter { sent, received, closing, note: RefCell::default(), socket: stream.as_raw_fd() });
         Self { stream: Some(stream), meter }
     }
 

@@ -3,6 +3,10 @@
 //! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
 //! [worker loop](super::worker). Chosen once per run, then called statically.
 
+#[cfg(feature = "http2")]
+pub(super) mod http2;
+#[cfg(feature = "http2")]
+pub(super) mod http2_request;
 mod metered;
 pub(super) mod pipeline;
 pub(super) mod raw;
@@ -175,6 +179,23 @@ pub(super) enum Failure {
     /// Its connection was given up.
     #[error("another exchange on its connection had no whole answer in time")]
     GivenUp,
+    /// The server ended the connection, and said that it had not processed the stream.
+    #[cfg(feature = "http2")]
+    #[error("the server ended the connection and did not process the request (GOAWAY, {0})")]
+    GoneAway(String),
+    /// The server reset the stream.
+    #[cfg(feature = "http2")]
+    #[error("the server reset the stream after {received} bytes of the answer's body ({reason})")]
+    StreamReset {
+        /// Bytes of the body.
+        received: u64,
+        /// Its code.
+        reason: String,
+    },
+    /// What came is not HTTP/2, or breaks its rules.
+    #[cfg(feature = "http2")]
+    #[error("HTTP/2 failed: {0}")]
+    Http2(String),
     /// TLS could not be established, or broke.
     #[error("TLS failed: {0}")]
     Tls(String),
@@ -209,6 +230,10 @@ impl Failure {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            #[cfg(feature = "http2")]
+            Self::GoneAway(_) | Self::StreamReset { .. } => ErrorClass::Reset,
+            #[cfg(feature = "http2")]
+            Self::Http2(_) => ErrorClass::Protocol,
             Self::GivenUp => ErrorClass::RequestTimeout,
             Self::Unanswered(failure) => failure.class(),
             Self::SessionOver { class, .. } => *class,

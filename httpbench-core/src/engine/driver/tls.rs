@@ -252,18 +252,24 @@ impl<S: Stream + AsRawFd> Stream for TlsStream<S> {
     }
 }
 
-impl<S: Stream> AsyncRead for TlsStream<S> {
+impl<S: Stream + AsRawFd> AsyncRead for TlsStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         // A write that TLS took may not have gone out whole, and there is nobody else to see to that. Should it fail, what
         // the server said before is still worth reading.
         if self.inner.get_ref().1.wants_write() {
             let _ = Pin::new(&mut self.inner).poll_flush(cx);
         }
-        Pin::new(&mut self.inner).poll_read(cx, out)
+        let polled = Pin::new(&mut self.inner).poll_read(cx, out);
+        if let Poll::Ready(Err(error)) = &polled
+            && let Some(text) = explain(error)
+        {
+            self.inner.get_ref().0.meter().note(text);
+        }
+        polled
     }
 }
 
-impl<S: Stream> AsyncWrite for TlsStream<S> {
+impl<S: Stream + AsRawFd> AsyncWrite for TlsStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
