@@ -28,7 +28,7 @@ struct Seen {
 
 /// One connection, as its script sees it.
 pub(crate) struct Talk {
-    stream: TcpStream,
+    pub(crate) stream: TcpStream,
     seen: Arc<Seen>,
     unread: Vec<u8>,
 }
@@ -142,12 +142,6 @@ impl Talk {
             head.push(byte[0]);
         }
         Ok(())
-    }
-
-    /// Reads whatever has come.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "for cases of TLS"))]
-    pub(crate) fn read_some(&mut self) -> io::Result<()> {
-        self.read_more().map(drop)
     }
 
     fn read_more(&mut self) -> io::Result<usize> {
