@@ -185,6 +185,23 @@ impl<S: Stream + AsRawFd> TlsStream<S> {
         self.inner.get_ref().0.meter()
     }
 
+    /// Keeps what an error says of TLS.
+    fn note(&self, error: &io::Error) {
+        if let Some(text) = explain(error) {
+            self.inner.get_ref().0.meter().note(text);
+        }
+    }
+
+    /// Looks, where writing failed, for what the server said before it closed.
+    fn find_reason<T>(&mut self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(_)) = &written
+            && let Err(error) = self.absorb()
+        {
+            self.note(&error);
+        }
+        written
+    }
+
     /// Handles what has arrived for TLS itself. `false` if it is the end, broken, or there is something to be read.
     fn absorb(&mut self) -> io::Result<bool> {
         let (transport, session) = self.inner.get_mut();
@@ -260,10 +277,8 @@ impl<S: Stream + AsRawFd> AsyncRead for TlsStream<S> {
             let _ = Pin::new(&mut self.inner).poll_flush(cx);
         }
         let polled = Pin::new(&mut self.inner).poll_read(cx, out);
-        if let Poll::Ready(Err(error)) = &polled
-            && let Some(text) = explain(error)
-        {
-            self.inner.get_ref().0.meter().note(text);
+        if let Poll::Ready(Err(error)) = &polled {
+            self.note(error);
         }
         polled
     }
@@ -271,11 +286,13 @@ impl<S: Stream + AsRawFd> AsyncRead for TlsStream<S> {
 
 impl<S: Stream + AsRawFd> AsyncWrite for TlsStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.find_reason(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        let polled = Pin::new(&mut self.inner).poll_flush(cx);
+        self.find_reason(polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
