@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::baseline_arm::Removed;
-    use crate::verdict::{CellReport, Compared, Decision, Gated, Looks};
+    use crate::verdict::{ALPHA, CellReport, Compared, Decision, Gated, Looks};
 
     fn comparison(verdicts: &[Verdict]) -> Comparison {
         let gated =
@@ -70,8 +70,14 @@ mod tests {
             verdict,
             reason: None,
             detectable: None,
+            order_effect: None,
         };
-        Comparison { cells: verdicts.iter().map(cell).collect(), looks: Looks { planned: 1, this: 1 } }
+        Comparison {
+            cells: verdicts.iter().map(cell).collect(),
+            not_gated: Vec::new(),
+            looks: Looks { planned: 1, this: 1 },
+            alpha: ALPHA,
+        }
     }
 
     fn found(verdicts: &[Verdict], policy: &ComparisonOptions) -> ExitCode {

@@ -11,12 +11,14 @@ mod judged;
 mod limits;
 mod pairs;
 mod saturation;
+#[cfg(test)]
+mod symmetry_tests;
 
 pub use cell::{Compared, Difference};
 pub use comparison::{CellReport, Comparison, Reason};
 pub use decide::{ALPHA, Decision, Evidence, Looks, Verdict, confirms, decide, fewest_rounds};
-pub use family::{Family, Gated, SUPPORT, Unsupported};
+pub use family::{Family, Gated, NotGated, SUPPORT, Unsupported};
 pub use judged::Judged;
 pub use limits::{LimitState, LimitVerdict, first_exceeded, judge_limits};
-pub use pairs::log_ratio;
+pub use pairs::{log_ratio, order_effect};
 pub use saturation::{Saturation, judge_saturation};

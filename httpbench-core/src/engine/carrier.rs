@@ -81,6 +81,9 @@ impl Carrier {
         if load.depth > 1 && protocol == Protocol::Http10 {
             return wrong("HTTP/1.0 has no pipelining: only one exchange can be outstanding on a connection");
         }
+        if load.redirects > 0 && (load.depth > 1 || protocol == Protocol::Http2) {
+            return wrong("redirects are followed over HTTP/1 only, with one exchange at a time on a connection");
+        }
         let way = match (protocol, load.depth) {
             (Protocol::Http2, _) => Way::http2(&plan.arms, requests)?,
             (_, 2..) => Way::Pipelined(routes(&plan.arms)?),

@@ -3,7 +3,9 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
-use super::driver::{Failure, Opening, Traffic};
+use std::collections::BTreeMap;
+
+use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
 use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
@@ -25,7 +27,9 @@ pub(super) struct Recorder {
     dropped: u64,
     connections: u64,
     statuses: StatusClasses,
+    failed_statuses: BTreeMap<u16, u64>,
     traffic: Traffic,
+    redirected: u64,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
 }
@@ -138,6 +142,7 @@ impl Recorder {
             self.counts.check_example = Some(text());
         }
         self.statuses.add(end.status);
+        *self.failed_statuses.entry(end.status).or_default() += 1;
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
         self.tally.last = end.ended;
@@ -186,9 +191,15 @@ impl Recorder {
 
     /// Bytes went over the wire.
     pub(super) fn traffic(&mut self, traffic: Traffic) {
-        self.traffic.sent += traffic.sent;
-        self.traffic.received += traffic.received;
-        self.traffic.body += traffic.body;
+        self.traffic += traffic;
+    }
+
+    /// Redirects were followed.
+    #[cold]
+    pub(super) fn hops(&mut self, hops: &Hops) {
+        self.redirected += hops.redirected;
+        self.counts.redone += hops.redone;
+        hops.openings.iter().for_each(|opening| self.connected(*opening));
     }
 
     /// Whether [`Recorder::first_answer`] is still wanted.
@@ -234,6 +245,10 @@ impl Recorder {
             open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
+        arm.redirected += self.redirected;
+        for (status, count) in &self.failed_statuses {
+            *arm.failed_statuses.entry(*status).or_default() += count;
+        }
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;

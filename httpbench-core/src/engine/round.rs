@@ -18,10 +18,11 @@ use super::driver::Driver;
 #[cfg(feature = "http2")]
 use super::driver::http2;
 use super::driver::pipeline::{self, Pipeline};
-use super::driver::raw::{RawDriver, Stream};
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, expects_continue};
 use super::driver::shared::{Link, SharedDriver};
 #[cfg(feature = "tls")]
 use super::driver::tls::{self, TlsStream};
+use super::follow::{FollowDriver, Names};
 use super::observer::Observer;
 use super::pacing::{Arrivals, Part};
 use super::sessions::Calls;
@@ -64,7 +65,10 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
     check(plan, requests)?;
     let carrier = Carrier::of(plan, requests)?;
     let threads = plan.load.threads.min(plan.load.connections);
-    let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, Part { thread: 0, threads: 1 })).sum();
+    // A connection that follows redirects may hold another one to another server.
+    let each = if plan.load.redirects == 0 { 1 } else { 2 };
+    let whole = Part { thread: 0, threads: 1 };
+    let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, whole) * each).sum();
     reserve_descriptors(connections, u64::from(threads))?;
     let clock = Clock::new();
     let posts = watch.map(|watch| watch.posts(threads));
@@ -228,7 +232,7 @@ impl Share {
         }
     }
 
-    /// Over HTTP/1, one exchange at a time on a connection.
+    /// Over HTTP/1, one exchange at a time on a connection; by wrapped drivers where bodies wait or redirects are followed.
     async fn raw<S: Stream>(
         self,
         plan: &RoundPlan,
@@ -236,8 +240,17 @@ impl Share {
         open_loop: Option<OpenLoop>,
         target: impl Fn(usize) -> S::Target,
     ) -> Result<ThreadRecording, EngineError> {
-        let (clock, reuse) = (self.clock, plan.load.reuse);
-        let driver = |index: usize| RawDriver::<S>::new(target(index), &requests[index], reuse, clock);
+        let (clock, load) = (self.clock, &plan.load);
+        let raw = |index: usize| RawDriver::<S>::new(target(index), &requests[index], load.reuse, clock);
+        let waits = requests.iter().any(|request| expects_continue(&request.bytes).is_some());
+        if load.redirects == 0 && !waits {
+            return self.thread(plan, requests, open_loop, raw).run(plan).await;
+        }
+        let names = Rc::new(Names::default());
+        let driver = |index: usize| {
+            let home = ContinueDriver::new(raw(index), load.request_timeout);
+            FollowDriver::new(home, plan.arms[index].tls.is_some(), load, &names, clock)
+        };
         self.thread(plan, requests, open_loop, driver).run(plan).await
     }
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::EngineError;
 use super::carrier::{Security, Transport, transport};
 use super::clock::Clock;
-use super::driver::raw::{RawDriver, Stream, Tap};
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, Tap};
 #[cfg(feature = "tls")]
 use super::driver::tls::{self, TlsStream};
 use super::driver::{Connection, Driver, Failure};
@@ -68,7 +68,8 @@ async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest, target: S:
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
+    let raw = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
+    let driver = ContinueDriver::new(raw, plan.timeout);
     let mut connection = match timeout(limit, driver.connect()).await {
         Ok(Ok(opened)) => opened.connection,
         Ok(Err(error)) => return broken(Failure::to_connect(error)),

@@ -117,14 +117,14 @@ impl<C: Connection> Slot<C> {
     /// Lets go of a connection that the server has ended.
     fn close(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
         }
     }
 
     /// Ends a connection that the server would keep open.
     fn abandon(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
             open.connection.abandon();
         }
     }
@@ -183,7 +183,7 @@ pub(super) async fn drive<D: Driver, S: Starts>(
         settle(&mut slot, &recorder, &starts, now, broken_by);
     }
     if let Some(open) = &mut slot.open {
-        recorder.borrow_mut().traffic(open.connection.take_traffic());
+        hand_over(&mut open.connection, &recorder);
     }
     slot
 }
@@ -215,6 +215,15 @@ fn settle<C: Connection, S: Starts>(
             let class = broken_by.unwrap_or(ErrorClass::ClosedEarly);
             recorder.lost(lost, &Failure::SessionOver { made, calls: made + lost, class });
         }
+    }
+}
+
+/// Records what a connection has counted by itself.
+fn hand_over(connection: &mut impl Connection, recorder: &RefCell<Recorder>) {
+    let mut recorder = recorder.borrow_mut();
+    recorder.traffic(connection.take_traffic());
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
     }
 }
 
@@ -304,7 +313,7 @@ fn may_be_redone(failure: &Failure, age: Age) -> bool {
 /// Judges and records a complete answer; answers the time from which the connection is free.
 #[inline]
 fn finish<D: Driver>(
-    connection: &D::Connection,
+    connection: &mut D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
     beginning: impl Beginning,
@@ -320,6 +329,13 @@ fn finish<D: Driver>(
             body_bytes: answer.body_bytes,
             server: connection.field("server"),
         });
+    }
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
+    if let Some(text) = connection.objection() {
+        recorder.check_failure(end, || text);
+        return ended;
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {

@@ -5,12 +5,14 @@
 
 mod addresses;
 mod counted;
+mod expect;
 mod framing;
 mod life;
 mod load;
 mod open_loop;
 mod peer;
 mod pipelining;
+mod redirects;
 mod schedules;
 mod sessions;
 mod single_use;

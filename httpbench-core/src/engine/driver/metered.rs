@@ -2,7 +2,7 @@
 //!
 //! Leaves the bytes as they are. The counts can be read while another task owns the stream.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
@@ -21,7 +21,8 @@ pub(super) struct Meter {
     sent: Cell<u64>,
     received: Cell<u64>,
     closing: Cell<Closing>,
-    note: RefCell<Option<String>>,
+    #[cfg(feature = "tls")]
+    note: std::cell::RefCell<Option<String>>,
     pub(super) socket: RawFd,
 }
 
@@ -55,7 +56,10 @@ impl Meter {
     /// What was kept, if anything.
     #[cfg(feature = "http2")]
     pub(super) fn noted(&self) -> Option<String> {
-        self.note.borrow().clone()
+        #[cfg(feature = "tls")]
+        return self.note.borrow().clone();
+        #[cfg(not(feature = "tls"))]
+        None
     }
 
     /// Whether the other side has not closed it, as far as has come here.
@@ -82,8 +86,14 @@ pub(super) struct Metered<S: Stream> {
 
 impl<S: Stream + AsRawFd> Metered<S> {
     pub(super) fn new(stream: S) -> Self {
-        let (sent, received, closing) = (Cell::default(), Cell::default(), Cell::new(Closing::Usual));
-        let meter = Rc::new(Meter { sent, received, closing, note: RefCell::default(), socket: stream.as_raw_fd() });
+        let meter = Rc::new(Meter {
+            sent: Cell::default(),
+            received: Cell::default(),
+            closing: Cell::new(Closing::Usual),
+            #[cfg(feature = "tls")]
+            note: std::cell::RefCell::default(),
+            socket: stream.as_raw_fd(),
+        });
         Self { stream: Some(stream), meter }
     }
 

@@ -67,6 +67,11 @@ pub(super) trait Connection: 'static {
     /// The value of the first header called so in the last answer, where the driver keeps it.
     fn field(&self, name: &str) -> Option<String>;
 
+    /// Why the last answer, complete as it is, is wrong whatever its check says. Asked once for each answer.
+    fn objection(&mut self) -> Option<String> {
+        None
+    }
+
     /// Whether the idle connection can carry another exchange: the server has neither closed it nor sent anything.
     fn is_quiet(&mut self) -> bool;
 
@@ -75,6 +80,11 @@ pub(super) trait Connection: 'static {
 
     /// What went over the wire since the last call.
     fn take_traffic(&mut self) -> Traffic;
+
+    /// What following redirects took since the last call.
+    fn take_hops(&mut self) -> Option<Box<Hops>> {
+        None
+    }
 }
 
 /// A complete answer.
@@ -126,6 +136,25 @@ pub(super) struct Traffic {
     pub(super) received: u64,
     /// Bytes of bodies among them.
     pub(super) body: u64,
+}
+
+impl std::ops::AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.body += other.body;
+    }
+}
+
+/// What following redirects took, beyond the exchanges that they are part of.
+#[derive(Debug, Default)]
+pub(super) struct Hops {
+    /// Redirects that were followed.
+    pub(super) redirected: u64,
+    /// Requests that were sent once more on a new connection.
+    pub(super) redone: u64,
+    /// Connections that were opened on the way.
+    pub(super) openings: Vec<Opening>,
 }
 
 /// Why an exchange broke.
@@ -196,6 +225,14 @@ pub(super) enum Failure {
     #[cfg(feature = "http2")]
     #[error("HTTP/2 failed: {0}")]
     Http2(String),
+    /// It broke after a redirect had been followed.
+    #[error("after a redirect to {to}: {source}")]
+    Redirected {
+        /// Where to.
+        to: String,
+        /// What happened there.
+        source: Box<Failure>,
+    },
     /// TLS could not be established, or broke.
     #[error("TLS failed: {0}")]
     Tls(String),
@@ -238,6 +275,7 @@ impl Failure {
             Self::Unanswered(failure) => failure.class(),
             Self::SessionOver { class, .. } => *class,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
+            Self::Redirected { source, .. } => source.class(),
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Tls(_) => ErrorClass::Tls,
             Self::Protocol(_) => ErrorClass::Protocol,

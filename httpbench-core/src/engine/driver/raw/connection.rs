@@ -11,8 +11,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::decode::{Decoder, Ended, RememberedHead};
+use super::decode::{Decoder, Ended};
 use super::framing::{Wanted, field};
+use super::remembered::RememberedHead;
 use super::stream::Stream;
 use crate::engine::clock::Clock;
 use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Opened, Opening, Traffic};
@@ -107,41 +108,12 @@ struct Exchange {
 impl<S: Stream> Connection for RawConnection<S> {
     #[inline]
     fn begin(&mut self, request: &WireRequest) {
-        let exchange = &mut self.exchange;
-        exchange.decoder.begin(request.is_head);
-        exchange.body.clear();
-        exchange.unwritten = request.bytes.len();
-        exchange.received = 0;
-        exchange.body_bytes = 0;
-        exchange.first_byte = None;
-        // What is left of the last exchange cannot have an error: its connection would not be used again.
-        debug_assert!(exchange.write_error.is_none());
+        self.begin_with(request.is_head, request.bytes.len());
     }
 
     #[inline]
     fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>> {
-        let Self { stream, shared, exchange } = self;
-        let memory = &mut *shared.memory.borrow_mut();
-        if exchange.unwritten > 0 {
-            exchange.write(cx, stream, &request.bytes);
-            // Right after a write there is nothing to read yet, which tokio mostly knows.
-            match stream.poll_arrival(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
-            }
-        }
-        loop {
-            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
-                Poll::Ready(Ok(length)) => &memory.buffer[..length],
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
-            };
-            if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
-                return Poll::Ready(end);
-            }
-        }
+        self.poll_bytes(cx, &request.bytes)
     }
 
     fn body(&self) -> Body<'_> {
@@ -170,6 +142,57 @@ impl<S: Stream> Connection for RawConnection<S> {
 }
 
 impl<S: Stream> RawConnection<S> {
+    /// Gets ready for an exchange whose request has so many bytes.
+    #[inline]
+    pub(super) fn begin_with(&mut self, is_head: bool, length: usize) {
+        let exchange = &mut self.exchange;
+        exchange.decoder.begin(is_head);
+        exchange.body.clear();
+        exchange.unwritten = length;
+        exchange.received = 0;
+        exchange.body_bytes = 0;
+        exchange.first_byte = None;
+        // What is left of the last exchange cannot have an error: its connection would not be used again.
+        debug_assert!(exchange.write_error.is_none());
+    }
+
+    /// Goes on with the exchange whose request is these bytes, each time the same.
+    #[inline]
+    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<Answer, Failure>> {
+        let Self { stream, shared, exchange } = self;
+        let memory = &mut *shared.memory.borrow_mut();
+        if exchange.unwritten > 0 {
+            exchange.write(cx, stream, request);
+            // Right after a write there is nothing to read yet, which tokio mostly knows.
+            match stream.poll_arrival(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            }
+        }
+        loop {
+            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
+                Poll::Ready(Ok(length)) => &memory.buffer[..length],
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            };
+            if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    /// More of the request may be written: so many bytes after those that [`RawConnection::begin_with`] was told.
+    pub(super) fn write_also(&mut self, length: usize) {
+        self.exchange.unwritten += length;
+    }
+
+    /// Whether the server said `100` since this was asked last.
+    pub(super) fn was_told_to_continue(&mut self) -> bool {
+        self.exchange.decoder.was_told_to_continue()
+    }
+
     /// The stream, for looking at what went through it.
     pub(in crate::engine) fn into_stream(self) -> S {
         self.stream

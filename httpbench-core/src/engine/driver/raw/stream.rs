@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use nix::errno::Errno;
 #[cfg(target_os = "linux")]
@@ -18,6 +19,9 @@ use crate::model::{Endpoint, Nanos};
 
 /// The most bytes of an answer that a [`Tap`] keeps.
 pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
+
+/// Before a Unix domain socket whose listener's queue was full is tried again.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
 
 /// What a raw connection needs of its transport.
 pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
@@ -135,8 +139,13 @@ impl Stream for UnixStream {
 
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
-        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
-        Self::connect(path).await
+        loop {
+            match Self::connect(path).await {
+                // Where the listener's queue is full, Linux says so at once instead of waiting as it does for TCP.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_FULL).await,
+                connected => return connected,
+            }
+        }
     }
 
     #[inline]
