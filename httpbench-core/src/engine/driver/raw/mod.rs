@@ -21,7 +21,7 @@ mod remembered;
 mod stream;
 
 pub(in crate::engine) use connection::{MAX_KEPT_BODY, RawDriver};
-pub(in crate::engine) use decode::{Decoder, Ended, ProtocolError};
+pub(in crate::engine) use decode::{Decoder, Ended, MAX_HEAD, ProtocolError};
 pub(in crate::engine) use expect::ContinueDriver;
 pub(in crate::engine) use framing::{Wanted, expects_continue, field};
 pub(in crate::engine) use remembered::RememberedHead;
