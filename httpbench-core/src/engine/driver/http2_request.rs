@@ -12,8 +12,7 @@ use http::{HeaderMap, Method, Request, Uri, Version};
 const MAX_HEADERS: usize = 1024;
 
 /// Fields that mean one connection of HTTP/1.1 (RFC 9113, section 8.2.2), besides those that `Connection` names.
-const OF_A_CONNECTION: [HeaderName; 4] =
-    [header::CONNECTION, header::TRANSFER_ENCODING, header::UPGRADE, HeaderName::from_static("keep-alive")];
+const OF_A_CONNECTION: [&str; 5] = ["connection", "transfer-encoding", "upgrade", "keep-alive", "proxy-connection"];
 
 /// See the [module](self).
 pub(in crate::engine) struct Template {
@@ -51,20 +50,24 @@ impl Template {
         let method = Method::from_bytes(parsed.method.unwrap_or_default().as_bytes());
         let target = PathAndQuery::try_from(parsed.path.unwrap_or_default());
         let mut headers = HeaderMap::new();
+        let mut authority = None;
+        let named = named_by_connection(parsed.headers);
         for field in parsed.headers.iter() {
             let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|e| part("header name")(e.into()))?;
             let value = HeaderValue::from_bytes(field.value).map_err(|e| part("header value")(e.into()))?;
-            headers.append(name, value);
+            if name == header::HOST {
+                authority = Some(Authority::try_from(field.value).map_err(|e| part("host")(e.into()))?);
+            } else if !named.contains(&name) && !is_of_a_connection(&name, &value) {
+                headers.append(name, value);
+            }
         }
-        let authority = headers.remove(header::HOST).ok_or(RequestError::NoHost)?;
-        let authority = Authority::try_from(authority.as_bytes()).map_err(|e| part("host")(e.into()))?;
+        let authority = authority.ok_or(RequestError::NoHost)?;
         let uri = Uri::builder()
             .scheme(scheme.clone())
             .authority(authority)
             .path_and_query(target.map_err(|e| part("target")(e.into()))?)
             .build()
             .map_err(part("target"))?;
-        remove_those_of_a_connection(&mut headers);
         Ok(Self {
             source: request.to_vec(),
             scheme,
@@ -99,20 +102,16 @@ impl Template {
     }
 }
 
-fn remove_those_of_a_connection(headers: &mut HeaderMap) {
-    let named: Vec<_> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
-        .collect();
-    for name in OF_A_CONNECTION.iter().chain(&named) {
-        headers.remove(name);
-    }
-    headers.remove("proxy-connection");
-    if headers.get_all(header::TE).iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(b"trailers")) {
-        headers.remove(header::TE);
-    }
+/// The names that the `Connection` fields list.
+fn named_by_connection(fields: &[httparse::Header<'_>]) -> Vec<HeaderName> {
+    let values = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("connection")).map(|field| field.value);
+    let names = values.flat_map(|value| value.split(|byte| *byte == b','));
+    names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok()).collect()
+}
+
+/// Whether a field means one connection of HTTP/1.1.
+fn is_of_a_connection(name: &HeaderName, value: &HeaderValue) -> bool {
+    OF_A_CONNECTION.contains(&name.as_str()) || *name == header::TE && value != "trailers"
 }
 
 #[cfg(test)]
