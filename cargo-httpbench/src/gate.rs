@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn nothing_compared_and_removed_scenarios_fail_only_where_missing_ones_do() {
         let removed = Removed { name: "list".to_owned(), looks_renamed_to: None };
-        let removed = OneSided { new: Vec::new(), removed: vec![removed] };
-        let new = OneSided { new: vec!["list".to_owned()], removed: Vec::new() };
+        let removed = OneSided { removed: vec![removed], ..OneSided::default() };
+        let new = OneSided { new: vec!["list".to_owned()], ..OneSided::default() };
         for (on_missing, expected) in [
             (OnMissing::Fail, ExitCode::NothingCompared),
             (OnMissing::Warn, ExitCode::Success),

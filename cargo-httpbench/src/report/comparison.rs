@@ -49,6 +49,10 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     for name in &compared.one_sided.new {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &format!("new, not compared: {name}")));
     }
+    for name in &compared.one_sided.redefined {
+        let line = format!("changed since the baseline: {name}; its present request and load drive both arms");
+        let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
+    }
     for removed in &compared.one_sided.removed {
         let renamed = removed.looks_renamed_to.as_ref().map(|name| format!(", looks like a rename to {name}"));
         let line = format!(

@@ -401,13 +401,15 @@ pub fn warning_object(warning: &Warning) -> WarningObject {
     WarningObject { code: warning.code(), text: warning.to_string() }
 }
 
-/// `reason: "one-sided"`: the scenarios that only one side of a comparison has.
+/// `reason: "one-sided"`: the scenarios that only one side of a comparison has, or that have changed, and what else differs.
 #[derive(Debug, Serialize)]
 pub struct OneSidedObject<'run> {
     package: &'run str,
     with: &'run str,
     only_in_candidate: &'run [String],
     only_in_baseline: &'run [Removed],
+    redefined: &'run [String],
+    differences: &'run [String],
 }
 
 /// The object of the scenarios that only one side has.
@@ -421,6 +423,8 @@ pub fn one_sided_object<'run>(
         with: compared.with,
         only_in_candidate: &compared.one_sided.new,
         only_in_baseline: &compared.one_sided.removed,
+        redefined: &compared.one_sided.redefined,
+        differences: compared.differences,
     }
 }
 

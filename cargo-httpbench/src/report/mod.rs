@@ -85,4 +85,6 @@ pub struct ComparedReport<'run> {
     pub comparison: &'run Comparison,
     /// The scenarios that only one side has.
     pub one_sided: &'run OneSided,
+    /// How the baseline's server was built and configured otherwise, in words.
+    pub differences: &'run [String],
 }

@@ -38,6 +38,7 @@ fn failing(candidate: u64, baseline: u64) -> Vec<MeasuredRound> {
 struct Told {
     package: MeasuredPackage,
     one_sided: OneSided,
+    differences: Vec<String>,
     gaps: Vec<Warning>,
     end: End,
 }
@@ -46,7 +47,7 @@ impl Told {
     fn of(scenarios: Vec<MeasuredScenario>) -> Self {
         let mut package = package(scenarios);
         package.rounds = 8;
-        Self { package, one_sided: OneSided::default(), gaps: Vec::new(), end: End::Complete }
+        Self { package, one_sided: OneSided::default(), differences: Vec::new(), gaps: Vec::new(), end: End::Complete }
     }
 
     /// With the cells of all scenarios that had not failed by `failed`.
@@ -57,8 +58,8 @@ impl Told {
         let with = "baseline `main` (saved 2026-11-29T10:00:00Z, commit 1a2b3c4d5e)";
         let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
         let (origin, fingerprint) = (&origin, &fingerprint());
-        let one_sided = &self.one_sided;
-        self.render(Some(ComparedReport { with, comparison: &comparison, one_sided, origin, fingerprint }))
+        let (one_sided, differences) = (&self.one_sided, &self.differences);
+        self.render(Some(ComparedReport { with, comparison: &comparison, one_sided, origin, fingerprint, differences }))
     }
 
     fn render(&self, compared: Option<ComparedReport<'_>>) -> String {
@@ -187,7 +188,9 @@ fn scenarios_that_only_one_side_has() {
             Removed { name: "search".to_owned(), looks_renamed_to: Some("find".to_owned()) },
             Removed { name: "cart".to_owned(), looks_renamed_to: None },
         ],
+        redefined: vec!["list".to_owned()],
     };
+    told.differences = vec!["profile: `release` here, `dev` there".to_owned()];
     told!("one_sided", told.compared(nothing));
     let mut told = Told::of(vec![scenario("find", &[], rounds(1_000, 8))]);
     told.one_sided.new = vec!["find".to_owned()];

@@ -92,6 +92,9 @@ fn package_section(package: &PackageReport<'_>, report: &Report<'_>, width: usiz
     );
     if let Some(compared) = &package.compared {
         let _ = writeln!(text, "compared with {}", compared.with);
+        for difference in compared.differences {
+            let _ = writeln!(text, "  {}", paint(style::WARNING, difference));
+        }
     }
     text.push('\n');
     match &package.compared {

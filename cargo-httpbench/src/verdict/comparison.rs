@@ -4,7 +4,7 @@ use httpbench_core::model::Metric;
 use serde::Serialize;
 
 use super::cell::{Compared, Difference};
-use super::decide::{Decision, Evidence, Looks, Verdict, confirms, decide};
+use super::decide::{Decision, Evidence, Looks, Verdict, confirms, decide, fewest_rounds};
 use super::family::{Family, Gated, NotGated};
 use super::limits::errors_limit;
 use super::pairs::{log_ratio, order_effect};
@@ -106,13 +106,18 @@ impl Comparison {
             })
             .collect();
         let decisions = decide(&evidence, family.alpha, looks);
-        let alpha = looks.alpha(family.alpha) / family.cells.len().max(1) as f64;
+        let alpha = looks.alpha(family.alpha);
+        let demands = Demands {
+            alpha,
+            alpha_of_a_cell: alpha / family.cells.len().max(1) as f64,
+            fewest_rounds: fewest_rounds(family.cells.len(), looks.planned, family.alpha) as usize,
+        };
         let cells = family
             .cells
             .iter()
             .zip(&evidence)
             .zip(decisions)
-            .map(|((gated, evidence), decision)| cell_report(package, gated, evidence, decision, alpha));
+            .map(|((gated, evidence), decision)| cell_report(package, gated, evidence, decision, demands));
         Self { cells: cells.collect(), not_gated: family.not_gated.clone(), looks, alpha: family.alpha }
     }
 
@@ -154,6 +159,17 @@ impl Comparison {
     }
 }
 
+/// What a look demands of a cell before it says that something changed.
+#[derive(Clone, Copy, Debug)]
+struct Demands {
+    /// Holm's adjusted p must lie below this.
+    alpha: f64,
+    /// What is left of it for the cell that is hardest to decide: with Holm's correction, one m-th.
+    alpha_of_a_cell: f64,
+    /// The fewest rounds that can meet it.
+    fewest_rounds: usize,
+}
+
 /// One for each round that has both values, positive where the candidate is worse.
 fn differences(rounds: &[MeasuredRound], compared: Compared) -> Vec<f64> {
     rounds
@@ -168,13 +184,13 @@ fn cell_report(
     gated: &Gated,
     evidence: &Evidence,
     decision: Decision,
-    alpha: f64,
+    demands: Demands,
 ) -> CellReport {
     let scenario = &package.scenarios[gated.scenario];
     let fresh = differences(&scenario.confirmation, gated.compared);
     let (verdict, reason) = match beyond_statistics(package, scenario, gated.compared, evidence) {
         Some(outside) => outside,
-        None => conclude(evidence, &decision, (!scenario.confirmation.is_empty()).then_some(&fresh), alpha),
+        None => conclude(evidence, &decision, (!scenario.confirmation.is_empty()).then_some(&fresh), demands),
     };
     let value = |arm| median(&values_of(arm, &scenario.rounds, gated.compared.metric()));
     let spread = standard_deviation(&evidence.differences);
@@ -187,7 +203,8 @@ fn cell_report(
         decision,
         verdict,
         reason,
-        detectable: spread.map(|spread| Difference(detectable_shift(spread, evidence.differences.len(), alpha))),
+        detectable: spread
+            .map(|spread| Difference(detectable_shift(spread, evidence.differences.len(), demands.alpha_of_a_cell))),
         // Arms that run one at a time have no pairs that follow each other.
         order_effect: matches!(package.arms_run, Arms::Together { .. })
             .then(|| order_effect(&scenario.rounds, gated.compared))
@@ -240,34 +257,27 @@ fn conclude(
     evidence: &Evidence,
     decision: &Decision,
     fresh: Option<&Vec<f64>>,
-    alpha: f64,
+    demands: Demands,
 ) -> (Verdict, Option<Reason>) {
     match decision.verdict {
         Verdict::Regressed | Verdict::Improved if fresh.is_some_and(|fresh| !confirms(evidence, fresh)) => {
             (Verdict::Inconclusive, Some(Reason::NotConfirmed))
         }
         Verdict::Unchanged => {
-            let surely = |p: Option<f64>| p.is_some_and(|p| p < super::ALPHA);
+            let surely = |p: Option<f64>| p.is_some_and(|p| p < demands.alpha);
             let changed = surely(decision.p_worse) || surely(decision.p_better);
             (Verdict::Unchanged, changed.then_some(Reason::WithinTolerance))
         }
         Verdict::Inconclusive => {
-            let fewest = fewest(alpha);
-            let reason = if evidence.differences.len() < fewest {
-                Reason::TooFewRounds { rounds_needed: fewest }
+            let reason = if evidence.differences.len() < demands.fewest_rounds {
+                Reason::TooFewRounds { rounds_needed: demands.fewest_rounds }
             } else {
-                Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, alpha) }
+                Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, demands.alpha_of_a_cell) }
             };
             (Verdict::Inconclusive, Some(reason))
         }
         verdict => (verdict, None),
     }
-}
-
-/// The fewest rounds whose smallest p, 2^-n, can lie at a cell's part of α.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rounds")]
-fn fewest(alpha: f64) -> usize {
-    (1.0 / alpha).log2().ceil() as usize
 }
 
 /// About how many rounds would settle a cell: as many as it takes to tell its estimate from the nearer bound of the tolerance.
@@ -290,7 +300,7 @@ mod tests {
     use crate::error::Error;
     use crate::exit_code::ExitCode;
     use crate::measure::Disturbance;
-    use crate::measure::sample::{beside, failing_round, package, round, scenario};
+    use crate::measure::sample::{beside, failing_round, open_round, package, round, scenario};
 
     const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
     const P99: Compared = Compared::Metric(Metric::P99);
@@ -460,6 +470,22 @@ mod tests {
         let discarded = Some(Reason::Disturbed { discarded: 3 });
         assert_eq!(said(&disturbed(3)), [(Verdict::Inconclusive, discarded); 4], "3 of 11");
         assert!(!disturbed(3).is_settled(), "among more rounds, three are less than a quarter");
+    }
+
+    #[test]
+    fn throughput_that_drops_in_an_open_loop_is_regressed_beside_a_p50_that_does_not() {
+        let wait = Nanos::from_micros(1);
+        let arm = |good: u64| open_round(good, Nanos::from_millis(1), wait, good);
+        let rounds = (0..8).map(|index| beside(arm(700 + index % 3), arm(1_000 + index % 2))).collect();
+        let mut scenario = scenario("list", &[], rounds);
+        scenario.load.arrival_rate = Some(1_000.0);
+        scenario.load.tolerance_written.insert(Metric::Throughput);
+        let comparison = compared(scenario);
+        assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Regressed);
+        assert_eq!(cell(&comparison, Compared::Metric(Metric::P50)).verdict, Verdict::Unchanged);
+        let policy = crate::cli::ComparisonOptions::default();
+        let findings = crate::gate::of_comparison(&comparison, &crate::baseline_arm::OneSided::default(), &policy);
+        assert_eq!(crate::gate::decide(&findings), ExitCode::Regression);
     }
 
     #[test]

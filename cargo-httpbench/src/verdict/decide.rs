@@ -46,7 +46,8 @@ impl Looks {
     }
 }
 
-/// The fewest rounds at which a look can decide anything: ⌈log2(m·K/α)⌉, because the smallest p of n rounds is 2^-n.
+/// The fewest rounds at which a look can decide anything: ⌈log2(m·K/α)⌉, because the smallest p of n rounds is 2^-n and must lie below
+/// α/(m·K). Where that is a power of two itself, one more.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -55,7 +56,7 @@ impl Looks {
     reason = "a small number"
 )]
 pub fn fewest_rounds(cells: usize, looks: u32, alpha: f64) -> u32 {
-    (cells.max(1) as f64 * f64::from(looks.max(1)) / alpha).log2().ceil() as u32
+    (cells.max(1) as f64 * f64::from(looks.max(1)) / alpha).log2().floor() as u32 + 1
 }
 
 /// What is said of a cell.
@@ -196,6 +197,7 @@ mod tests {
         let decision = verdict_of(&[0.5, 0.51, 0.52], 0.05);
         assert_eq!((decision.verdict, decision.p_worse), (Verdict::Inconclusive, Some(0.125)));
         assert_eq!([(1, 1), (12, 1), (10, 1), (10, 2)].map(|(m, k)| fewest_rounds(m, k, ALPHA)), [5, 8, 8, 9]);
+        assert_eq!(fewest_rounds(16, 1, 0.031_25), 10, "16 · 2^-9 is α and not below it");
     }
 
     #[test]

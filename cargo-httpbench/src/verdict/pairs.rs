@@ -11,6 +11,15 @@ use crate::measure::{BASELINE, CANDIDATE, MeasuredRound};
 use crate::stats::{interquartile_mean, median};
 
 /// The round's log-ratio of a cell; `None` where an arm has no value.
+///
+/// A round and nothing less: exchanges are not independent of each other, and there is no way to hand them in.
+///
+/// ```compile_fail,E0308
+/// use cargo_httpbench::verdict::{Compared, log_ratio};
+/// use httpbench_core::model::{Histogram, Metric};
+///
+/// log_ratio(&Histogram::default(), Compared::Metric(Metric::P99));
+/// ```
 #[must_use]
 pub fn log_ratio(round: &MeasuredRound, compared: Compared) -> Option<f64> {
     match compared {

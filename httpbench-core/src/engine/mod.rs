@@ -11,6 +11,8 @@ mod clock;
 mod crew;
 mod driver;
 mod follow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
 mod health;
 #[doc(hidden)]

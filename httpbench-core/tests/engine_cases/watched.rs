@@ -40,7 +40,7 @@ fn round_that_is_stopped_ends_early_and_its_counts_still_balance() {
         plan.slices = vec![slice(0, 60_000), slice(0, 60_000)];
         plan.slices[0].lead_in = Nanos::ZERO;
         let (watch, begun) = (Watch::new(), Instant::now());
-        let recording = stopped_after(400, &plan, &watch);
+        let recording = stopped_after(200, &plan, &watch);
         assert!(begun.elapsed() < Duration::from_secs(20), "{schedule:?} ends after {:?}", begun.elapsed());
         assert_all_good(&recording.arms[0].counts);
         assert_eq!(recording.arms[0].counts.good, peer.requests());
