@@ -16,6 +16,7 @@ mod observer;
 mod pacing;
 mod recorder;
 mod round;
+mod sessions;
 mod setup;
 mod slices;
 mod starts;

@@ -20,6 +20,8 @@ pub(super) struct Recorder {
     check_failure: Option<Times>,
     error: Option<Times>,
     open_loop: Option<OpenLoop>,
+    session: Option<Times>,
+    dropped: u64,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
@@ -98,6 +100,7 @@ impl Recorder {
             let times = match start.late {
                 Late::Engine => &mut open_loop.lateness,
                 Late::Connections => &mut open_loop.queued,
+                Late::Session => return,
             };
             times.record(start.taken - start.intended);
             self.tally.scheduled += 1;
@@ -146,6 +149,25 @@ impl Recorder {
         self.error.get_or_insert_default().record(after);
     }
 
+    /// So many exchanges could not even be sent when their session ended.
+    #[cold]
+    pub(super) fn lost(&mut self, exchanges: u64, failure: &Failure) {
+        self.counts.started += exchanges;
+        self.counts.errors.add_many(failure.class(), exchanges, || failure.to_string());
+        self.error.get_or_insert_default().record_many(Nanos::ZERO, exchanges);
+    }
+
+    /// Starts of a schedule were left out.
+    pub(super) fn dropped(&mut self, starts: u64) {
+        self.dropped += starts;
+        self.tally.scheduled += starts;
+    }
+
+    /// A session had all its calls answered.
+    pub(super) fn session(&mut self, lasted: Nanos) {
+        self.session.get_or_insert_default().record(lasted);
+    }
+
     /// It was sent once more on a new connection.
     #[cold]
     pub(super) fn redone(&mut self) {
@@ -192,7 +214,12 @@ impl Recorder {
             parts.service.add_to(&mut arm.service);
             parts.first_byte.add_to(&mut arm.first_byte);
         }
-        for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
+        arm.dropped += self.dropped;
+        for (into, from) in [
+            (&mut arm.check_failure, &self.check_failure),
+            (&mut arm.error, &self.error),
+            (&mut arm.session, &self.session),
+        ] {
             if let Some(from) = from {
                 from.add_to(into);
             }

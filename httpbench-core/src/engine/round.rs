@@ -14,14 +14,16 @@ use super::clock::Clock;
 use super::driver::Driver;
 use super::driver::raw::RawDriver;
 use super::observer::Observer;
-use super::pacing::Part;
+use super::pacing::{Arrivals, Part};
+use super::sessions::Calls;
 use super::setup::{bind_to_core, reserve_descriptors};
-use super::slices::{Agreement, Arrivals, Ending, Thread, ThreadArm, ThreadRecording, ThreadSlice, share};
+use super::slices::{Agreement, Ending, OpenLoop, Thread, ThreadArm, ThreadRecording, ThreadSlice, share};
 use super::timer::Timer;
 use super::watch::{Post, Watch};
 use super::worker::{Arm, Judging};
 use crate::model::{
-    ArmPlan, ArmRecording, Endpoint, EngineUsage, Nanos, Recording, RoundPlan, Schedule, SlicePlan, SliceRecording,
+    ArmPlan, ArmRecording, Endpoint, EngineUsage, Late, Nanos, Recording, Reuse, RoundPlan, Schedule, SlicePlan,
+    SliceRecording,
 };
 use crate::scenario::WireRequest;
 
@@ -69,7 +71,7 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
             let part = Part { thread: index, threads };
             let post = posts.as_ref().map(|posts| posts[index as usize].clone());
             let body = move || -> Result<Option<ThreadRecording>, EngineError> {
-                let (runtime, arrivals) = match set_up(plan, clock, part) {
+                let (runtime, open_loop) = match set_up(plan, clock, part) {
                     Ok(granted) => granted,
                     Err(error) => {
                         let _ = report.send(Err(error));
@@ -81,7 +83,7 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
                     return Ok(None);
                 }
                 let share = Share { part, clock, agreement, post };
-                runtime.block_on(share.run(plan, requests, arrivals)).map(Some)
+                runtime.block_on(share.run(plan, requests, open_loop)).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -117,8 +119,22 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     transport(plan)?;
     match load.schedule {
         Schedule::Closed => {}
-        Schedule::Constant { per_second } if per_second > 0.0 && per_second <= MOST_ARRIVALS => {}
+        Schedule::Constant { per_second } | Schedule::Poisson { per_second, .. } if is_possible(per_second) => {}
+        Schedule::Ramp { from, to, .. }
+            if [from, to].iter().all(|end| *end == 0.0 || is_possible(*end)) && from + to > 0.0 => {}
+        Schedule::Sessions { per_second, calls } if is_possible(per_second) && calls > 0 => {}
         schedule => return wrong(format!("the schedule {schedule:?}")),
+    }
+    if load.late == Late::Drop && !load.schedule.is_open() {
+        return wrong("nothing is late in a closed loop, so that nothing can be dropped".to_owned());
+    }
+    if let Schedule::Sessions { calls, .. } = load.schedule {
+        if load.depth > 1 {
+            return wrong(format!("sessions make their calls one after the other, not {} at once", load.depth));
+        }
+        if load.reuse == Reuse::Close && calls > 1 {
+            return wrong(format!("{calls} calls in a session, and connections that carry one exchange"));
+        }
     }
     for (index, slice) in plan.slices.iter().enumerate() {
         if slice.arm >= plan.arms.len() {
@@ -134,16 +150,22 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     Ok(())
 }
 
+/// Whether there can be so many starts per second.
+fn is_possible(per_second: f64) -> bool {
+    per_second > 0.0 && per_second <= MOST_ARRIVALS
+}
+
 /// Everything of a thread that the operating system can refuse.
-fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, Option<Arrivals>), EngineError> {
+fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, Option<OpenLoop>), EngineError> {
     let cores = &plan.load.cores;
     if !cores.is_empty() {
         bind_to_core(cores[part.thread as usize % cores.len()])?;
     }
     let runtime = Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-    let Some(per_second) = plan.load.schedule.arrival_rate() else { return Ok((runtime, None)) };
+    let Some(arrivals) = Arrivals::of(plan.load.schedule) else { return Ok((runtime, None)) };
     let timer = Rc::new(Mutex::new(runtime.block_on(async { Timer::new(clock) })?));
-    Ok((runtime, Some(Arrivals { per_second, part, timer, drain: plan.load.request_timeout })))
+    let (late, drain) = (plan.load.late, plan.load.request_timeout);
+    Ok((runtime, Some(OpenLoop { arrivals, calls: plan.load.schedule.calls(), late, timer, drain })))
 }
 
 /// Which part of the round a thread has.
@@ -160,7 +182,7 @@ impl Share {
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
-        arrivals: Option<Arrivals>,
+        open_loop: Option<OpenLoop>,
     ) -> Result<ThreadRecording, EngineError> {
         let (clock, reuse) = (self.clock, plan.load.reuse);
         match transport(plan)? {
@@ -168,13 +190,13 @@ impl Share {
                 let driver = |arm: &ArmPlan, request: &_| {
                     RawDriver::<TcpStream>::new(arm.endpoint.clone(), request, reuse, clock)
                 };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
+                self.thread(plan, requests, open_loop, driver).run(plan).await
             }
             Transport::Unix => {
                 let driver = |arm: &ArmPlan, request: &_| {
                     RawDriver::<UnixStream>::new(arm.endpoint.clone(), request, reuse, clock)
                 };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
+                self.thread(plan, requests, open_loop, driver).run(plan).await
             }
         }
     }
@@ -184,7 +206,7 @@ impl Share {
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
-        arrivals: Option<Arrivals>,
+        open_loop: Option<OpenLoop>,
         driver: impl Fn(&ArmPlan, &WireRequest) -> D,
     ) -> Thread<D> {
         let load = &plan.load;
@@ -209,7 +231,7 @@ impl Share {
             part: self.part,
             gate: Rc::default(),
             post: self.post,
-            arrivals,
+            open_loop,
             observers: roots.map(Observer::new).collect(),
         }
     }
@@ -220,7 +242,11 @@ fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
     let connections = share(plan.load.connections.into(), part);
     let slices = plan.slices.iter().filter(|slice| slice.arm == arm);
     // `None` stands for no bound; without slices, connections are opened for their own sake.
-    let starts = slices.map(|slice| slice.requests).reduce(|most, starts| Some(most?.max(starts?))).flatten();
+    let starts = |slice: &SlicePlan| match plan.load.schedule.calls() {
+        Some(calls) => slice.requests.map(|requests| Calls::sessions(calls, requests)),
+        None => slice.requests,
+    };
+    let starts = slices.map(starts).reduce(|most, starts| Some(most?.max(starts?))).flatten();
     match starts {
         Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
         _ => connections,

@@ -79,7 +79,12 @@ pub struct Errors {
 impl Errors {
     /// Counts one more, and keeps its text if it is the first of its class.
     pub fn add(&mut self, class: ErrorClass, text: impl FnOnce() -> String) {
-        *self.counts.entry(class).or_default() += 1;
+        self.add_many(class, 1, text);
+    }
+
+    /// Counts so many more of the same text.
+    pub fn add_many(&mut self, class: ErrorClass, count: u64, text: impl FnOnce() -> String) {
+        *self.counts.entry(class).or_default() += count;
         self.examples.entry(class).or_insert_with(text);
     }
 

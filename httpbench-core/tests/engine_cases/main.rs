@@ -10,6 +10,8 @@ mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod schedules;
+mod sessions;
 mod single_use;
 mod slices;
 mod stalls;

@@ -111,6 +111,16 @@ pub(super) enum Failure {
     /// It was due, and no connection was free for it before a slice's drain had to end.
     #[error("never sent: no connection was free within {0:?} after the end of its slice")]
     NeverSent(std::time::Duration),
+    /// It was one of the calls of a session that had ended before them.
+    #[error("never sent: the connection of its session ended after {made} of {calls} calls")]
+    SessionOver {
+        /// Calls made, the last of which may have broken.
+        made: u64,
+        /// Calls that the session should have had.
+        calls: u64,
+        /// What ended it.
+        class: ErrorClass,
+    },
     /// The server closed the connection without a byte of an answer.
     #[error("the server closed the connection before it sent a byte of the answer")]
     ClosedEarly,
@@ -140,6 +150,7 @@ impl Failure {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            Self::SessionOver { class, .. } => *class,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Truncated { .. } => ErrorClass::Truncated,
             Self::Protocol(_) => ErrorClass::Protocol,
