@@ -62,8 +62,8 @@ def run(command, core, server=None, watch_memory=False):
 
 
 def last_line(text):
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "without a word"
+    lines = [line for line in text.strip().splitlines() if not line.startswith("==")]
+    return lines[-1][:100] if lines else "without a word"
 
 
 def high_water(pid):
