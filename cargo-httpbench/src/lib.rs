@@ -23,6 +23,7 @@
 //! | [`shell`], [`style`] | the terminal; the only writer | |
 //! | [`error`], [`warning`] | what happened, why, what to do | |
 //! | [`looking`] | names, one exchange, a server that stays up | measuring |
+//! | [`load`](mod@load) | any URL, without a project; the engine runs in this process | judging by comparison |
 //!
 //! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
 //! `httpbench-macros`.
@@ -41,6 +42,7 @@ pub mod error;
 pub mod exit_code;
 pub mod gate;
 pub mod interrupt;
+pub mod load;
 pub mod looking;
 pub mod measure;
 pub mod nearest;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
+use crate::load;
 use crate::looking;
 use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
@@ -29,14 +30,15 @@ use crate::warning::Warning;
 ///
 /// What ends a run before it has a result. The caller shows it and exits with its code.
 pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) -> Result<ExitCode> {
-    let project = Project::open(invocation, interrupt)?;
+    let project = || Project::open(invocation, interrupt);
     match &invocation.task {
-        Task::Serve => looking::serve(&project, shell, interrupt),
-        Task::List => looking::list(&project, invocation, shell),
-        Task::TraceOne(scenario) => looking::trace_one(&project, scenario, shell, interrupt),
-        Task::BuildOnly => build_only(&project, shell),
-        Task::Baseline(command) => baseline::run(&project, command, shell),
-        Task::Run => measure_all(&project, invocation, shell, interrupt),
+        Task::Load(options) => load::run(options, shell, interrupt),
+        Task::Serve => looking::serve(&project()?, shell, interrupt),
+        Task::List => looking::list(&project()?, invocation, shell),
+        Task::TraceOne(scenario) => looking::trace_one(&project()?, scenario, shell, interrupt),
+        Task::BuildOnly => build_only(&project()?, shell),
+        Task::Baseline(command) => baseline::run(&project()?, command, shell),
+        Task::Run => measure_all(&project()?, invocation, shell, interrupt),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The only module that writes to standard output and standard error.
 //!
 //! Standard output carries the answer: the report, a list, or JSON lines. Everything else goes to standard error. Nothing
-//! is drawn while a slice is measured, because nobody calls this module then.
+//! is drawn while a slice of a round is measured, because nobody calls this module then; `load` has one live line.
 
 use std::error::Error as StdError;
 use std::io::{self, IsTerminal, Write};
@@ -219,6 +219,43 @@ impl Shell {
         bar.set_position(done);
         bar.set_message(format!("{step}, {} left", seconds(left)));
         bar.tick();
+    }
+
+    /// Shows how far a load has come, from 0 to 1, and how it goes. Draws on a terminal only, one line, as often as it is
+    /// called: the load goes on meanwhile, so that should be twice a second at most.
+    pub fn live(&mut self, verb: &'static str, share: f64, text: &str) {
+        /// Of the whole bar.
+        const STEPS: u64 = 1_000;
+        if self.verbosity == Verbosity::Quiet || !io::stderr().is_terminal() {
+            return;
+        }
+        let bar = self.progress.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{prefix:>12.green.bold} [{bar:25}] {wide_msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("=> "),
+            );
+            bar.set_prefix(verb);
+            bar
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
+        bar.set_position((share * 1_000.0) as u64);
+        bar.set_message(text.to_owned());
+        bar.tick();
+    }
+
+    /// Says what one reads in a log with `-v`, where no progress line tells it.
+    pub fn verbose_milestone(&mut self, verb: &str, object: &str) {
+        if self.is_verbose() {
+            self.milestone(verb, object);
+        }
+    }
+
+    /// Whether `-v` was given.
+    #[must_use]
+    pub fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
     }
 
     /// Takes the progress line away.

@@ -151,6 +151,18 @@ pub enum Warning {
         /// Those that began while the schedule ran.
         reached: StartsPerSecond,
     },
+    /// Connections that are opened anew may meet the end of the local ports.
+    FewLocalPorts {
+        /// For one destination.
+        ports: u64,
+        /// That may be open at once.
+        connections: u64,
+    },
+    /// Nobody listens at an address that is loaded.
+    NobodyListens {
+        /// The address.
+        address: String,
+    },
 }
 
 impl Warning {
@@ -175,6 +187,8 @@ impl Warning {
             Self::RevisionsToolchain { .. } => "revisions-toolchain",
             Self::RevisionWithoutFeatures { .. } => "revision-without-features",
             Self::ArrivalRateNotReached { .. } => "arrival-rate-not-reached",
+            Self::FewLocalPorts { .. } => "few-local-ports",
+            Self::NobodyListens { .. } => "nobody-listens",
         }
     }
 }
@@ -268,6 +282,12 @@ impl fmt::Display for Warning {
                  engine cannot keep up, so its response times grow with the duration; ask for more `connections` or for a \
                  lower `arrival-rate`"
             ),
+            Self::FewLocalPorts { ports, connections } => write!(
+                out,
+                "this machine has {ports} local ports for one destination, and {connections} connections are opened again and \
+                 again: they may run out; widen `net.ipv4.ip_local_port_range` (sysctl) or keep connections alive"
+            ),
+            Self::NobodyListens { address } => write!(out, "nobody listens at {address}: connections are refused"),
         }
     }
 }
@@ -396,6 +416,17 @@ mod tests {
                 "`list` did not reach its arrival rate: 19.75 of 100 starts per second; server, connections or load engine \
                  cannot keep up, so its response times grow with the duration; ask for more `connections` or for a lower \
                  `arrival-rate`",
+            ),
+            (
+                Warning::FewLocalPorts { ports: 100, connections: 64 },
+                "few-local-ports",
+                "this machine has 100 local ports for one destination, and 64 connections are opened again and again: they may \
+                 run out; widen `net.ipv4.ip_local_port_range` (sysctl) or keep connections alive",
+            ),
+            (
+                Warning::NobodyListens { address: "127.0.0.1:1".to_owned() },
+                "nobody-listens",
+                "nobody listens at 127.0.0.1:1: connections are refused",
             ),
         ];
         for (warning, code, text) in cases {

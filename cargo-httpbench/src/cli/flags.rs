@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::load_flags::{self, LoadUrlFlags};
 use crate::baseline::BaselineName;
 use crate::config;
 
@@ -25,6 +26,7 @@ Examples:
   cargo httpbench --baseline main              Measure against it; exit 100 on a regression
   cargo httpbench baseline list                Print the baselines that are kept
   cargo httpbench serve --bin shop             Start the server as a run would, and keep it up
+  cargo httpbench load http://localhost:8080/  Load whatever listens there, without a project
 
 Configuration: `httpbench.toml` beside `Cargo.toml`, or `[package.metadata.httpbench]` in it; those of the workspace's root are \
 the defaults. A later layer wins: built-in, workspace, package, attribute of the scenario, `HTTPBENCH_*` environment, command line. \
@@ -55,6 +57,7 @@ Exit codes:
     bin_name = "cargo httpbench",
     version,
     args_conflicts_with_subcommands = true,
+    args_override_self = true,
     override_usage = "cargo httpbench [OPTIONS] [FILTER]...\n       cargo httpbench <COMMAND> [OPTIONS]",
     after_help = AFTER_HELP,
     after_long_help = AFTER_LONG_HELP,
@@ -78,11 +81,14 @@ pub(super) enum Command {
     Serve(Box<ServeFlags>),
     /// List, show, remove, export or import the baselines that `--save-baseline` keeps
     Baseline(Box<BaselineFlags>),
+    /// Load any URL, without a project: as fast as it goes, or on a schedule; and report what came back
+    #[command(after_long_help = load_flags::AFTER_LONG_HELP, after_help = AFTER_HELP)]
+    Load(Box<LoadUrlFlags>),
 }
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 5] = ["run", "list", "serve", "baseline", "help"];
+    pub(super) const NAMES: [&str; 6] = ["run", "list", "serve", "baseline", "load", "help"];
 }
 
 #[derive(Debug, Args)]

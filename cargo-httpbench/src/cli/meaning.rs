@@ -8,9 +8,10 @@ use super::flags::{
     ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags,
     ServeFlags,
 };
+use super::load_flags::LoadUrlFlags;
 use super::{
     ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
-    OutputOptions, Task,
+    OutputOptions, Task, load_meaning,
 };
 use crate::baseline::{BaselineCommand, Ci, Replacing};
 use crate::bench::{Ignored, Matching, Selection};
@@ -39,6 +40,7 @@ pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
         Some(Command::List(flags)) => Ok(list(*flags)),
         Some(Command::Serve(flags)) => Ok(serve(*flags)),
         Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
+        Some(Command::Load(flags)) => load_url(*flags),
     }
 }
 
@@ -86,6 +88,19 @@ fn serve(flags: ServeFlags) -> Invocation {
         seed: None,
         output,
     }
+}
+
+fn load_url(flags: LoadUrlFlags) -> Result<Invocation, clap::Error> {
+    let output = output(&flags.output);
+    Ok(Invocation {
+        task: Task::Load(Box::new(load_meaning::options(flags)?)),
+        cargo: CargoOptions { verbosity: output.verbosity, color: output.color, ..CargoOptions::default() },
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        comparison: ComparisonOptions::default(),
+        seed: None,
+        output,
+    })
 }
 
 fn baseline(flags: BaselineFlags) -> Invocation {

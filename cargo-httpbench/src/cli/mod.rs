@@ -4,6 +4,8 @@
 //! in the type of the module that acts on it.
 
 mod flags;
+mod load_flags;
+mod load_meaning;
 mod meaning;
 
 use std::ffi::OsString;
@@ -15,6 +17,7 @@ use crate::bench::Selection;
 use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
 use crate::environment::Environment;
+use crate::load::LoadOptions;
 use crate::revision::Against;
 
 /// What the user asked for.
@@ -37,7 +40,7 @@ pub struct Invocation {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Build, start, measure, report.
     Run,
@@ -51,6 +54,8 @@ pub enum Task {
     Serve,
     /// List, show, remove, export or import baselines.
     Baseline(BaselineCommand),
+    /// Load URLs, without a project.
+    Load(Box<LoadOptions>),
 }
 
 /// What a measurement is compared with and kept as, and what decides whether that passes.

@@ -88,11 +88,12 @@ struct MetricObject {
 
 /// Times of all rounds together.
 #[derive(Debug, Serialize)]
-struct TimesObject {
+pub(super) struct TimesObject {
     count: u64,
     min_ns: Option<Nanos>,
     mean_ns: Option<Nanos>,
     p50_ns: Option<Nanos>,
+    p75_ns: Option<Nanos>,
     p90_ns: Option<Nanos>,
     p95_ns: Option<Nanos>,
     p99_ns: Option<Nanos>,
@@ -278,12 +279,13 @@ fn metric_object(metric: Metric, rounds: &[MeasuredRound]) -> MetricObject {
     }
 }
 
-fn times(histogram: &Histogram) -> TimesObject {
+pub(super) fn times(histogram: &Histogram) -> TimesObject {
     TimesObject {
         count: histogram.count(),
         min_ns: histogram.min(),
         mean_ns: histogram.mean(),
         p50_ns: histogram.quantile(0.50),
+        p75_ns: histogram.quantile(0.75),
         p90_ns: histogram.quantile(0.90),
         p95_ns: histogram.quantile(0.95),
         p99_ns: histogram.quantile(0.99),

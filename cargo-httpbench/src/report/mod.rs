@@ -2,6 +2,8 @@
 
 mod comparison;
 pub mod json;
+mod load;
+pub mod load_json;
 pub mod quantity;
 mod table;
 mod terminal;
@@ -9,6 +11,7 @@ mod trace;
 
 use std::time::Duration;
 
+pub use load::{Detail, render_load};
 pub use terminal::render_report;
 pub use trace::render_trace;
 

@@ -3,7 +3,9 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
-use super::driver::{Failure, Traffic};
+use std::collections::BTreeMap;
+
+use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
 use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
@@ -17,6 +19,7 @@ pub(super) struct Recorder {
     /// The other good answers.
     in_parts: Option<InParts>,
     connect: Option<Times>,
+    tls: Option<Times>,
     check_failure: Option<Times>,
     error: Option<Times>,
     open_loop: Option<OpenLoop>,
@@ -24,7 +27,9 @@ pub(super) struct Recorder {
     dropped: u64,
     connections: u64,
     statuses: StatusClasses,
+    failed_statuses: BTreeMap<u16, u64>,
     traffic: Traffic,
+    redirected: u64,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
 }
@@ -137,6 +142,7 @@ impl Recorder {
             self.counts.check_example = Some(text());
         }
         self.statuses.add(end.status);
+        *self.failed_statuses.entry(end.status).or_default() += 1;
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
         self.tally.last = end.ended;
@@ -175,16 +181,25 @@ impl Recorder {
     }
 
     /// A connection was established.
-    pub(super) fn connected(&mut self, time: Nanos) {
+    pub(super) fn connected(&mut self, opening: Opening) {
         self.connections += 1;
-        self.connect.get_or_insert_default().record(time);
+        self.connect.get_or_insert_default().record(opening.connect);
+        if let Some(tls) = opening.tls {
+            self.tls.get_or_insert_default().record(tls);
+        }
     }
 
     /// Bytes went over the wire.
     pub(super) fn traffic(&mut self, traffic: Traffic) {
-        self.traffic.sent += traffic.sent;
-        self.traffic.received += traffic.received;
-        self.traffic.body += traffic.body;
+        self.traffic += traffic;
+    }
+
+    /// Redirects were followed.
+    #[cold]
+    pub(super) fn hops(&mut self, hops: &Hops) {
+        self.redirected += hops.redirected;
+        self.counts.redone += hops.redone;
+        hops.openings.iter().for_each(|opening| self.connected(*opening));
     }
 
     /// Whether [`Recorder::first_answer`] is still wanted.
@@ -230,6 +245,10 @@ impl Recorder {
             open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
+        arm.redirected += self.redirected;
+        for (status, count) in &self.failed_statuses {
+            *arm.failed_statuses.entry(*status).or_default() += count;
+        }
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
@@ -241,8 +260,10 @@ impl Recorder {
 
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
-        if let Some(connect) = &self.connect {
-            connect.add_to(&mut arm.connect);
+        for (into, from) in [(&mut arm.connect, &self.connect), (&mut arm.tls, &self.tls)] {
+            if let Some(from) = from {
+                from.add_to(into);
+            }
         }
     }
 }
@@ -306,10 +327,12 @@ mod tests {
         let mut recorder = Recorder::default();
         recorder.started(());
         recorder.good((), end(1_000));
-        recorder.connected(Nanos(5));
+        recorder.connected(Opening { connect: Nanos(5), tls: Some(Nanos(7)) });
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);
-        assert_eq!((arm.warm_up.good, arm.connections, arm.connect.count()), (1, 1, 1));
+        assert_eq!((arm.warm_up.good, arm.connections), (1, 1));
+        assert_eq!((arm.connect.count(), arm.connect.max()), (1, Some(Nanos(5))));
+        assert_eq!((arm.tls.count(), arm.tls.max()), (1, Some(Nanos(7))));
         assert_eq!((arm.counts.good, arm.service.count(), arm.statuses.success), (0, 0, 0));
     }
 

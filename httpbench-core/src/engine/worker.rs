@@ -98,13 +98,14 @@ impl<C: Connection> Slot<C> {
         arm: &Arm<D>,
         recorder: &RefCell<Recorder>,
     ) -> Result<(), Failure> {
-        let asked = arm.clock.now();
-        let connection = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
-            Ok(opened) => opened.map_err(Failure::Connect)?,
+        let opened = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
+            Ok(opened) => opened.map_err(Failure::to_connect)?,
             Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
         };
-        recorder.borrow_mut().connected(arm.clock.now() - asked);
-        self.open = Some(Open { connection, age: Age::Fresh });
+        if let Some(opening) = opened.opening {
+            recorder.borrow_mut().connected(opening);
+        }
+        self.open = Some(Open { connection: opened.connection, age: Age::Fresh });
         self.wait = FIRST_WAIT;
         Ok(())
     }
@@ -112,14 +113,14 @@ impl<C: Connection> Slot<C> {
     /// Lets go of a connection that the server has ended.
     fn close(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
         }
     }
 
     /// Ends a connection that the server would keep open.
     fn abandon(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
             open.connection.abandon();
         }
     }
@@ -178,7 +179,7 @@ pub(super) async fn drive<D: Driver, S: Starts>(
         settle(&mut slot, &recorder, &starts, now, broken_by);
     }
     if let Some(open) = &mut slot.open {
-        recorder.borrow_mut().traffic(open.connection.take_traffic());
+        hand_over(&mut open.connection, &recorder);
     }
     slot
 }
@@ -210,6 +211,15 @@ fn settle<C: Connection, S: Starts>(
             let class = broken_by.unwrap_or(ErrorClass::ClosedEarly);
             recorder.lost(lost, &Failure::SessionOver { made, calls: made + lost, class });
         }
+    }
+}
+
+/// Records what a connection has counted by itself.
+fn hand_over(connection: &mut impl Connection, recorder: &RefCell<Recorder>) {
+    let mut recorder = recorder.borrow_mut();
+    recorder.traffic(connection.take_traffic());
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
     }
 }
 
@@ -291,7 +301,7 @@ async fn perform<D: Driver, S: Starts>(
 /// Judges and records a complete answer; answers the time from which the connection is free.
 #[inline]
 fn finish<D: Driver>(
-    connection: &D::Connection,
+    connection: &mut D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
     beginning: impl Beginning,
@@ -307,6 +317,13 @@ fn finish<D: Driver>(
             body_bytes: answer.body_bytes,
             server: connection.field("server"),
         });
+    }
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
+    if let Some(text) = connection.objection() {
+        recorder.check_failure(end, || text);
+        return ended;
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {

@@ -19,6 +19,8 @@ pub enum ErrorClass {
     ClosedEarly,
     /// The connection ended within the answer.
     Truncated,
+    /// TLS could not be established, or broke: a certificate that is not believed, nothing in common, no TLS at all.
+    Tls,
     /// The answer is not HTTP, or breaks its framing rules.
     Protocol,
     /// No connection within the connect timeout.
@@ -44,6 +46,7 @@ impl ErrorClass {
             Self::Reset => "reset",
             Self::ClosedEarly => "closed-early",
             Self::Truncated => "truncated",
+            Self::Tls => "tls",
             Self::Protocol => "protocol",
             Self::ConnectTimeout => "connect-timeout",
             Self::RequestTimeout => "request-timeout",

@@ -55,6 +55,8 @@ pub(in crate::engine) struct Decoder {
     status: u16,
     reuse: Reuse,
     is_head: bool,
+    /// Whether `100` came; left as it is by a new request, since only those who wait for it ask.
+    continues: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,7 @@ pub(super) enum Ended {
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self { state: State::Done, head: Vec::new(), status: 0, reuse: Reuse::Keep, is_head: false }
+        Self { state: State::Done, head: Vec::new(), status: 0, reuse: Reuse::Keep, is_head: false, continues: false }
     }
 }
 
@@ -120,6 +122,11 @@ impl Decoder {
     #[inline]
     pub(super) fn reuse(&self) -> Reuse {
         self.reuse
+    }
+
+    /// Whether an interim answer said `100 Continue` since this was asked last.
+    pub(super) fn was_told_to_continue(&mut self) -> bool {
+        std::mem::take(&mut self.continues)
     }
 
     /// Takes the next bytes from the connection, and hands those of the body to `keep`.
@@ -259,7 +266,8 @@ impl Decoder {
     fn finish_head(&mut self, bytes: &[u8], head: Head, memory: &mut RememberedHead) -> Result<(), ProtocolError> {
         match head.status {
             101 => return Err(ProtocolError::SwitchedProtocols),
-            100..=199 => {}
+            100 => self.continues = true,
+            102..=199 => {}
             _ => {
                 memory.keep(bytes, head, self.is_head);
                 self.enter(head);

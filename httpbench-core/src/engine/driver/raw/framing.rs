@@ -115,6 +115,19 @@ pub(super) fn field(head: &[u8], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(field.value).into_owned())
 }
 
+/// Where the body of a request begins that has one and waits with it for `100 Continue`.
+pub(in crate::engine) fn expects_continue(request: &[u8]) -> Option<usize> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let Ok(httparse::Status::Complete(head)) = parsed.parse(request) else { return None };
+    let waits = parsed.version == Some(1)
+        && parsed.headers.iter().any(|field| {
+            field.name.eq_ignore_ascii_case("expect")
+                && list(field.value).any(|item| item.eq_ignore_ascii_case(b"100-continue"))
+        });
+    (waits && head < request.len()).then_some(head)
+}
+
 /// What the fields say that bear on framing.
 #[derive(Default)]
 struct Said {
@@ -326,6 +339,16 @@ mod tests {
         assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| plain.allows(reuse)), [true, true, false]);
         let old = Wanted::by(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| old.allows(reuse)), [false, true, false]);
+    }
+
+    #[test]
+    fn only_a_body_whose_request_expects_100_waits() {
+        let head = "POST / HTTP/1.1\r\nexpect: 100-Continue\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(expects_continue(format!("{head}body").as_bytes()), Some(head.len()));
+        assert_eq!(expects_continue(format!("{head}\r\n\r\n").as_bytes()), Some(head.len()));
+        assert_eq!(expects_continue(head.as_bytes()), None);
+        assert_eq!(expects_continue(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"), None);
+        assert_eq!(expects_continue(format!("{head}body").replace("1.1", "1.0").as_bytes()), None);
     }
 
     #[test]
