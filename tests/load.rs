@@ -3,16 +3,20 @@
 //! LG numbers are those of the cases that the load engine is tested by as well; here it is the command that must be right
 //! about them: what it sends, counts, says, and exits with.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use httpbench_tests::{Httpbench, Outcome, Project};
+use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::signal::Signal;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nServer: scripted\r\nContent-Length: 5\r\n\r\nhello";
@@ -77,6 +81,10 @@ impl Scripted {
 
     fn requests(&self) -> u64 {
         self.seen.requests.load(Ordering::SeqCst)
+    }
+
+    fn texts_contain(&self, text: &str) -> bool {
+        self.seen.texts.lock().expect("not poisoned").iter().any(|request| request.contains(text))
     }
 
     fn first_text(&self) -> String {
@@ -308,6 +316,15 @@ fn lg_78_redirect_is_the_answer_unless_it_is_to_be_followed() {
     let last = finished(&outcome);
     assert_eq!((&last["statuses"]["3xx"], &last["redirected"]), (&4.into(), &0.into()), "{last}");
     assert_eq!(elsewhere.connections(), 0);
+    let secret = ["-H", "Authorization: Bearer hunter2", "--max-redirects", "2", "-n", "4", "-c", "2"];
+    let last = json(&[&secret[..], &[&server.url()]].concat(), 0);
+    assert_eq!(
+        (&last["good"], &last["statuses"]["2xx"], &last["redirected"]),
+        (&4.into(), &4.into(), &4.into()),
+        "{last}"
+    );
+    assert_eq!(elsewhere.requests(), 4);
+    assert!(server.texts_contain("hunter2") && !elsewhere.texts_contain("hunter2"), "{}", elsewhere.first_text());
 }
 
 #[test]
@@ -346,6 +363,29 @@ fn lg_81_82_narrow_terminals_and_readers_that_go_away_are_no_reason_to_panic() {
         let full = load(&project, &["-n", "5", "--message-format", format, &server.url()]).stdout_to("/dev/full").run();
         full.assert_code(110).assert_stderr(&["standard output"]);
     }
+}
+
+#[test]
+fn lg_81_live_line_fits_a_terminal_of_twenty_columns() {
+    let server = Scripted::ok();
+    let size = Winsize { ws_row: 10, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0 };
+    let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
+    let other = slave.try_clone().expect("a descriptor");
+    let mut child = Command::new(httpbench_tests::executable())
+        .args(["load", "-d", "1200ms", "-c", "2", &server.url()])
+        .current_dir(std::env::temp_dir())
+        .stdin(Stdio::null())
+        .stdout(slave)
+        .stderr(other)
+        .spawn()
+        .expect("it starts");
+    let mut text = Vec::new();
+    // At the end of a terminal that nobody holds any more, Linux answers EIO.
+    _ = File::from(master).read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text);
+    let status = child.wait().expect("it ends");
+    assert!(status.success() && !text.contains("panicked"), "{status}: {text}");
+    assert!(text.contains("answers") && text.contains("throughput") | text.contains("p50"), "{text}");
 }
 
 #[test]
@@ -407,6 +447,34 @@ fn lg_48_52_late_starts_are_all_sent_and_the_schedule_is_not_reached() {
 }
 
 #[test]
+fn lg_52_late_starts_are_dropped_and_counted_where_that_is_asked_for() {
+    let server = slow();
+    let project = nowhere();
+    let outcome = load(&project, &TOO_MANY).args(["--drop-late", "--message-format", "json", &server.url()]).run();
+    outcome.assert_code(0).assert_stderr(&["were dropped"]);
+    let last = finished(&outcome);
+    let number = |key: &str| last[key].as_u64().expect("a number");
+    assert!(number("dropped") >= 30 && number("started") + number("dropped") == 60, "{last}");
+    assert_eq!(number("started"), server.requests());
+}
+
+#[test]
+fn lg_50_poisson_ramp_and_sessions_start_what_they_ask_for() {
+    let server = Scripted::ok();
+    let poisson = ["--arrival-rate", "1000", "--arrivals", "poisson", "--seed", "7", "-d", "300ms", "-c", "50"];
+    let [first, again] = [(); 2].map(|()| json(&[&poisson[..], &[&server.url()]].concat(), 0));
+    assert_eq!(first["started"], again["started"], "the same seed gives the same schedule");
+    assert!(first["started"].as_u64().is_some_and(|started| (200..=400).contains(&started)), "{first}");
+    // From 0 to 400 per second in half a second are 100 starts.
+    let ramp = json(&["--ramp", "0:400:500ms", "-c", "50", &server.url()], 0);
+    assert!(ramp["started"].as_u64().is_some_and(|started| (98..=101).contains(&started)), "{ramp}");
+    let server = Scripted::ok();
+    let sessions = json(&["--connection-rate", "40", "--calls", "5", "-d", "500ms", "-c", "20", &server.url()], 0);
+    assert_eq!((&sessions["started"], &sessions["connections_opened"]), (&100.into(), &20.into()), "{sessions}");
+    assert_eq!((server.requests(), server.connections()), (100, 20));
+}
+
+#[test]
 fn lg_27_connections_that_are_not_kept_are_announced_and_counted() {
     let server = Scripted::ok();
     let last = json(&["-n", "20", "-c", "2", "--no-keepalive", &server.url()], 0);
@@ -429,6 +497,63 @@ fn rate_limits_and_keep_alive_limits_are_named() {
         "10 answers had status 429",
         "the server ends connections",
     ]);
+}
+
+/// A server that speaks TLS with a certificate of its own for `localhost`; its PEM text is the authority's as well.
+fn secured(protocols: &[&str]) -> (SocketAddr, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("versions").with_no_client_auth();
+    let mut config = builder.with_single_cert(vec![made.cert.der().clone()], key).expect("a certificate and its key");
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let connection = ServerConnection::new(Arc::clone(&config)).expect("a session");
+            thread::spawn(move || {
+                drop(converse(StreamOwned::new(connection, stream), &Seen::default(), &|_, _| Some(OK.to_owned())));
+            });
+        }
+    });
+    (address, made.cert.pem())
+}
+
+#[test]
+fn certificate_is_verified_unless_that_is_waived_loudly() {
+    let (address, pem) = secured(&[]);
+    let project = nowhere();
+    std::fs::write(project.beside("nowhere").join("ca.pem"), pem).expect("written");
+    let (url, to) = (format!("https://localhost:{}/", address.port()), address.to_string());
+    let words = ["-n", "4", "-c", "2", "--connect-to", &to, &url];
+    let outcome = load(&project, &words).args(["--cacert", "ca.pem", "--message-format", "json"]).run();
+    outcome.assert_code(0);
+    let last = finished(&outcome);
+    assert_eq!((&last["good"], &last["tls_handshake"]["count"]), (&4.into(), &2.into()), "{last}");
+    let insecure = load(&project, &words).arg("--insecure").run();
+    insecure.assert_code(0).assert_stdout(&["WITHOUT verifying its certificate", "NOT verified", "TLS"]);
+    let unknown =
+        load(&project, &["-n", "1", "--connect-to", &to, "--cacert", "ca.pem", "https://other.invalid/"]).run();
+    unknown.assert_code(107).assert_stderr(&["--cacert FILE"]).assert_stdout(&["`tls`", "other.invalid"]);
+}
+
+#[test]
+fn pipelined_requests_are_outstanding_on_one_connection() {
+    let server = Scripted::ok();
+    let last = json(&["-n", "40", "-c", "1", "--pipeline", "4", &server.url()], 0);
+    assert_eq!((&last["good"], &last["depth"], server.connections()), (&40.into(), &4.into(), 1), "{last}");
+    assert_eq!(server.requests(), 40);
+}
+
+#[test]
+fn http_2_that_the_server_does_not_speak_is_an_error_and_no_hang() {
+    let server = Scripted::new(|_, _| Some("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_owned()));
+    let project = nowhere();
+    let outcome =
+        load(&project, &["-n", "2", "-c", "1", "--http2", "--streams", "2", "--timeout", "1s", &server.url()]).run();
+    outcome.assert_code(107).assert_stdout(&["HTTP/2, 1 connection", "2 streams on each"]);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub mod measure;
 pub mod nearest;
 pub mod prepare;
 pub mod process;
+#[cfg(test)]
+mod refusal_tests;
 pub mod report;
 pub mod revision;
 pub mod run;

@@ -74,6 +74,7 @@ struct Compared {
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
+    differences: Vec<String>,
 }
 
 fn measure_all(
@@ -130,6 +131,7 @@ fn measure_all(
         elapsed: started.elapsed(),
         load_average: LoadAverage { at_start: load_at_start, at_end: load_average() },
         end,
+        gaps: &shell.warnings().iter().filter(|warning| warning.is_gap()).cloned().collect::<Vec<_>>(),
     };
     findings.extend(report.packages.iter().flat_map(|package| &package.scenarios).flat_map(Judged::findings));
     for compared in report.packages.iter().filter_map(|package| package.compared.as_ref()) {
@@ -239,13 +241,17 @@ fn measure_package(
         Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
         _ => OneSided::default(),
     };
+    let differences = match (&prepared.opponent, fingerprint) {
+        (Opponent::Arm(arm), Some(here)) => arm.differences(&prepared.server.spec, here),
+        _ => Ok(Vec::new()),
+    };
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
         _ => Ok(Arms::default()),
     };
-    let (arms_run, settled) = match settled {
-        Ok(arms) => (arms, Ok(())),
-        Err(error) => (Arms::default(), Err(error)),
+    let (arms_run, differences, settled) = match settled.and_then(|arms| Ok((arms, differences?))) {
+        Ok((arms, differences)) => (arms, differences, Ok(())),
+        Err(error) => (Arms::default(), Vec::new(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
     let opponent = match &prepared.opponent {
@@ -287,6 +293,7 @@ fn measure_package(
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
+        differences,
     });
     Measured { package, compared, ended }
 }
@@ -329,6 +336,7 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
+            differences: &compared.differences,
         }),
     }
 }

@@ -3,7 +3,6 @@
 //! Standard output carries the answer: the report, a list, or JSON lines. Everything else goes to standard error. Nothing
 //! is drawn while a slice of a round is measured, because nobody calls this module then; `load` has one live line.
 
-use std::error::Error as StdError;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::cargo::{Color, Verbosity};
 use crate::cli::{MessageFormat, OutputOptions};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
-use crate::report::json;
+use crate::report::{json, render_details, render_failure};
 use crate::style::{self, paint};
 use crate::warning::Warning;
 
@@ -114,50 +113,29 @@ impl Shell {
         self.object("warning", &json::warning_object(warning))
     }
 
+    /// What was warned of so far.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warned
+    }
+
     /// Says what failed: what happened, why, facts to look at, and what to do next; as a JSON line, too.
     ///
     /// # Errors
     ///
     /// As [`Shell::answer`].
     pub fn failure(&mut self, error: &Error) -> Result<()> {
-        self.explain(error);
+        self.say_lines(&render_failure(error));
         self.object("error", &json::error_object(error))
     }
 
     /// Says what stands behind an error: its causes, and the facts to look at.
     pub fn explain_details(&mut self, error: &Error) {
-        let mut cause = error.source();
-        if cause.is_some() {
-            self.say("");
-            self.say("Caused by:");
-        }
-        while let Some(reason) = cause {
-            for line in reason.to_string().lines() {
-                self.say(&format!("  {line}"));
-            }
-            cause = reason.source();
-        }
-        for details in &error.details {
-            self.say("");
-            self.say(&format!("{}:", details.title));
-            for line in &details.lines {
-                self.say(&format!("  {line}"));
-            }
-        }
+        self.say_lines(&render_details(error));
     }
 
-    fn explain(&mut self, error: &Error) {
-        self.labelled(style::ERROR, "error", &error.what);
-        self.explain_details(error);
-        let report = "this is a bug in cargo-httpbench: please report it with the command line and the text above";
-        let help = match error.exit {
-            ExitCode::Unexpected => Some(error.help.as_deref().unwrap_or(report)),
-            _ => error.help.as_deref(),
-        };
-        if let Some(help) = help {
-            self.say("");
-            self.labelled(style::HELP, "help", help);
-        }
+    fn say_lines(&mut self, text: &str) {
+        text.lines().for_each(|line| self.say(line));
     }
 
     /// Writes a part of the answer for a person: to standard output, or to standard error where that carries JSON.

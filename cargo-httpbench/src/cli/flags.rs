@@ -34,17 +34,18 @@ Variables: HTTPBENCH_CONNECTIONS, HTTPBENCH_THREADS, HTTPBENCH_DURATION, HTTPBEN
 HTTPBENCH_REQUEST_TIMEOUT, HTTPBENCH_CONNECT_TIMEOUT, HTTPBENCH_BASELINE_DIR.
 
 Exit codes:
-    0  done, and nothing exceeded its limit
+    0  done: nothing regressed, and no limit is exceeded
     1  something that should not happen did: please report it
     2  the command line is wrong
     4  no scenario is selected
    96  the configuration is wrong, or a baseline cannot be read
-  100  a limit is exceeded
+  100  something regressed, or a limit is exceeded
   101  cargo could not build the server or the bench target
   102  `cargo metadata` failed
   104  the scenarios could not be listed
   105  the server did not get ready, or died
   107  the measurement is invalid
+  108  inconclusive or nothing to compare with, where the policy says that this fails
   110  output could not be written
   130  ended by Ctrl-C (143 by SIGTERM), with everything cleaned up";
 

@@ -53,11 +53,12 @@ pub(super) struct LoadUrlFlags {
     #[arg(short = 'c', long, value_name = "N", value_parser = config::positive)]
     pub(super) connections: Option<u32>,
 
-    /// Start exactly so many requests, none beside them; with `-d` too, whichever is first
+    /// Start exactly so many requests at each URL, none beside them; with `-d` too, whichever is first
     #[arg(short = 'n', long, value_name = "N", value_parser = whole_number)]
     pub(super) requests: Option<u64>,
 
-    /// For how long requests are started, such as `20s` or `1m 30s` [default: 10s, without limit where `-n` is given]
+    /// For how long requests are started, such as `20s` or `1m 30s` [default: 10s, or as long as `--ramp` takes; without limit
+    /// where `-n` is given]
     #[arg(short = 'd', long, value_name = "TIME", value_parser = config::duration)]
     pub(super) duration: Option<Duration>,
 
@@ -88,7 +89,8 @@ pub(super) struct LoadUrlFlags {
     #[arg(long, value_name = "N", help_heading = "Schedule", requires = "arrivals")]
     pub(super) seed: Option<u64>,
 
-    /// An open loop whose arrival rate goes evenly from START to END per second in DURATION, and stays there, such as `100:5000:30s`
+    /// An open loop whose arrival rate goes evenly from START to END per second in DURATION, and stays there, such as
+    /// `0:5000:30s`
     #[arg(long, value_name = "START:END:DURATION", help_heading = "Schedule", conflicts_with = "connection_rate")]
     pub(super) ramp: Option<RampSpan>,
 
@@ -98,7 +100,8 @@ pub(super) struct LoadUrlFlags {
         value_name = "N",
         help_heading = "Schedule",
         allow_negative_numbers = true,
-        value_parser = connection_rate
+        value_parser = connection_rate,
+        conflicts_with_all = ["streams", "pipeline"]
     )]
     pub(super) connection_rate: Option<f64>,
 

@@ -26,10 +26,13 @@ pub(super) fn options(flags: LoadUrlFlags) -> Result<LoadOptions, clap::Error> {
         .map_err(|text| Flags::command().error(ErrorKind::ArgumentConflict, text))?;
     let period = Period {
         requests: flags.requests,
-        duration: match (flags.duration, flags.requests) {
-            (Some(duration), _) => Some(duration.into()),
-            (None, None) => Some(DURATION),
-            (None, Some(_)) => None,
+        duration: match (flags.duration, flags.requests, flags.ramp) {
+            (Some(duration), _, _) => Some(duration.into()),
+            // A count alone would never be reached once nothing starts any more.
+            (None, Some(_), Some(ramp)) if ramp.to == 0.0 => Some(ramp.over.into()),
+            (None, Some(_), _) => None,
+            (None, None, Some(ramp)) => Some(ramp.over.into()),
+            (None, None, None) => Some(DURATION),
         },
         warm_up: flags.warm_up.map_or(Nanos::ZERO, Nanos::from),
     };

@@ -37,6 +37,8 @@ fn count_ends_it_without_a_time_unless_both_are_given() {
     let period = |line: &str| right(line).period;
     assert_eq!((period("-n 10 http://h/").requests, period("-n 10 http://h/").duration), (Some(10), None));
     assert_eq!(period("-n 1_000 -d 3s http://h/").duration, Some(Nanos::from_secs(3)));
+    assert_eq!(period("--ramp 1:2:7s http://h/").duration, Some(Nanos::from_secs(7)), "a ramp is not cut off");
+    assert_eq!(period("--ramp 2:0:7s -n 1000 http://h/").duration, Some(Nanos::from_secs(7)), "nor endless");
     assert_eq!(period("--warm-up 1s http://h/").warm_up, Nanos::from_secs(1));
 }
 
@@ -110,7 +112,10 @@ fn wrong_usage_ends_with_two_and_says_what_is_accepted() {
         ("--arrival-rate fast http://h/", "starts per second"),
         ("--connection-rate 0 http://h/", "connections per second"),
         ("--ramp 1:2 http://h/", "START:END:DURATION"),
-        ("--ramp 0:2:1s http://h/", "not an arrival rate"),
+        ("--ramp 0:0:1s http://h/", "starts nothing"),
+        ("--ramp 1:x:1s http://h/", "not an arrival rate"),
+        ("--connection-rate 1 --pipeline 2 http://h/", "cannot be used with"),
+        ("--connection-rate 1 --http2 --streams 2 http://h/", "cannot be used with"),
         ("--arrivals poisson http://h/", "--arrival-rate"),
         ("--arrivals normal --arrival-rate 1 http://h/", "poisson"),
         ("--seed 1 http://h/", "--arrivals"),

@@ -91,6 +91,9 @@ fn refused(error: EngineError) -> Error {
             Error::new(ExitCode::Usage, format!("the load engine cannot do what is asked for: {why}"))
                 .help("leave one of the options that contradict each other out; see `cargo httpbench load --help`")
         }
+        EngineError::Tls(_) => {
+            Error::new(ExitCode::Usage, error.to_string()).help("check the files of `--cacert`, `--cert` and `--key`")
+        }
         EngineError::Descriptors { .. } => Error::new(ExitCode::InvalidMeasurement, error.to_string()),
         _ => Error::unexpected("the load engine failed", error),
     }

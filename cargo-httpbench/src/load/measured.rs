@@ -131,6 +131,10 @@ impl LoadMeasured {
             }
             return text;
         }
+        if self.counts().errors.counts.contains_key(&ErrorClass::Tls) {
+            return "trust the server's authority with `--cacert FILE`, or verify nothing, in a test, with `--insecure`"
+                .to_owned();
+        }
         match self.arm().first_answer.as_ref().filter(|_| self.counts().check_failures > 0) {
             Some(answer) => format!(
                 "every answer was wrong, the first had status {0}: check the URL, or say that it is right with `--check-status {0}`",

@@ -109,7 +109,7 @@ impl FromStr for BodySource {
 /// `START:END:DURATION`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RampSpan {
-    /// Starts per second at the beginning.
+    /// Starts per second at the beginning, 0 or more. One of the two is above 0.
     pub from: f64,
     /// And at the end.
     pub to: f64,
@@ -125,11 +125,15 @@ impl FromStr for RampSpan {
         let [from, to, over] = parts[..] else {
             return Err("write START:END:DURATION, such as `100:5000:30s`".to_owned());
         };
-        Ok(Self {
-            from: config::arrival_rate(from).map_err(|error| error.0)?,
-            to: config::arrival_rate(to).map_err(|error| error.0)?,
-            over: config::duration(over).map_err(|error| error.0)?,
-        })
+        let end = |text: &str| match text.trim() {
+            "0" => Ok(0.0),
+            text => config::arrival_rate(text).map_err(|error| error.0),
+        };
+        let ramp = Self { from: end(from)?, to: end(to)?, over: config::duration(over).map_err(|error| error.0)? };
+        if ramp.from == 0.0 && ramp.to == 0.0 {
+            return Err("a ramp from 0 to 0 starts nothing: one of the two must be above 0".to_owned());
+        }
+        Ok(ramp)
     }
 }
 
@@ -265,7 +269,9 @@ mod tests {
     fn ramp_needs_two_arrival_rates_and_a_duration() {
         let ramp: RampSpan = "0.5:5000:1m 30s".parse().expect("a ramp");
         assert_eq!((ramp.from, ramp.to, ramp.over), (0.5, 5_000.0, Duration::from_secs(90)));
-        for wrong in ["1:2", "0:5:1s", "1:x:1s", "1:2:3", "1:2:3s:4"] {
+        let up: RampSpan = "0:5:1s".parse().expect("a ramp");
+        assert_eq!((up.from, up.to), (0.0, 5.0));
+        for wrong in ["1:2", "0:0:1s", "-1:5:1s", "1:x:1s", "1:2:3", "1:2:3s:4"] {
             assert!(wrong.parse::<RampSpan>().is_err(), "{wrong}");
         }
     }

@@ -20,7 +20,7 @@ use crate::exit_code::ExitCode;
 use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
-use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
+use crate::verdict::{CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
 use crate::warning::Warning;
 
 /// `reason: "scenario"`: all that was measured and judged of one scenario.
@@ -128,6 +128,7 @@ pub struct VerdictObject<'run> {
     fresh_rounds: usize,
     discarded_rounds: usize,
     detectable_change: Option<f64>,
+    order_effect: Option<f64>,
 }
 
 /// The objects of a package's comparison; none where there is one arm.
@@ -167,13 +168,14 @@ fn verdict_object<'run>(
         change: cell.decision.estimate.map(change),
         change_low: ends.map(|ends| ends[0]),
         change_high: ends.map(|ends| ends[1]),
-        confidence: 1.0 - 2.0 * compared.comparison.looks.alpha(ALPHA),
+        confidence: compared.comparison.confidence(),
         p_worse: cell.decision.p_worse,
         p_better: cell.decision.p_better,
         rounds: cell.rounds,
         fresh_rounds: cell.fresh_rounds,
         discarded_rounds: scenario.discarded.len(),
         detectable_change: cell.detectable.map(|difference| difference.0.exp_m1()),
+        order_effect: cell.order_effect,
     }
 }
 
@@ -399,13 +401,15 @@ pub fn warning_object(warning: &Warning) -> WarningObject {
     WarningObject { code: warning.code(), text: warning.to_string() }
 }
 
-/// `reason: "one-sided"`: the scenarios that only one side of a comparison has.
+/// `reason: "one-sided"`: the scenarios that only one side of a comparison has, or that have changed, and what else differs.
 #[derive(Debug, Serialize)]
 pub struct OneSidedObject<'run> {
     package: &'run str,
     with: &'run str,
     only_in_candidate: &'run [String],
     only_in_baseline: &'run [Removed],
+    redefined: &'run [String],
+    differences: &'run [String],
 }
 
 /// The object of the scenarios that only one side has.
@@ -419,6 +423,8 @@ pub fn one_sided_object<'run>(
         with: compared.with,
         only_in_candidate: &compared.one_sided.new,
         only_in_baseline: &compared.one_sided.removed,
+        redefined: &compared.one_sided.redefined,
+        differences: compared.differences,
     }
 }
 

@@ -34,6 +34,7 @@ use crate::process::{Bind, Child, Launch, LogTail, Stopped, Supervisor};
 use crate::warning::Warning;
 
 pub use self::memory::Memory;
+pub(crate) use self::placeholders::near_misses;
 pub use self::shared_state::shared_databases;
 
 /// Where servers are asked to listen.

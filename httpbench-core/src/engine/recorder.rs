@@ -323,6 +323,25 @@ mod tests {
     }
 
     #[test]
+    fn three_million_times_have_the_mean_and_quantiles_of_their_values_in_constant_memory() {
+        // LG-57
+        let mut recorder = Recorder::default();
+        for exchange in 0..3_000_000_u64 {
+            recorder.started(());
+            let ended = if exchange % 1_000 == 999 { 1_000_000 } else { 100_000 };
+            recorder.good((), end(ended));
+        }
+        assert!(recorder.in_parts.is_none() && recorder.error.is_none() && recorder.open_loop.is_none());
+        let mut arm = ArmRecording::default();
+        recorder.add_as_slices(&mut arm);
+        assert_eq!((arm.counts.started, arm.counts.good, arm.service.count()), (3_000_000, 3_000_000, 3_000_000));
+        let near = |time: Option<Nanos>, exact: u64| time.is_some_and(|time| time.0.abs_diff(exact) * 1_000 <= exact);
+        // 999 of 100 µs and one of 1 ms.
+        assert!(near(arm.service.mean(), 100_900), "{:?}", arm.service.mean());
+        assert!(near(arm.service.quantile(0.999), 100_000) && near(arm.service.quantile(0.9991), 1_000_000));
+    }
+
+    #[test]
     fn warm_up_gives_the_recording_its_counts_and_connections_only() {
         let mut recorder = Recorder::default();
         recorder.started(());

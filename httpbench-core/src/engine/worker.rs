@@ -10,7 +10,9 @@
 //! So an exchange that ends without a byte of an answer, on a connection that had completed one, is sent once more, whole,
 //! on a new connection, whatever its method: it is a benchmark's load, and a lost one would be charged to the server as an
 //! error. It is counted in `redone`, not as a new start, and its service time counts from the first send. A second time,
-//! or on a fresh connection, it is an error.
+//! or on a fresh connection, it is an error. Where a connection carries several exchanges at once, its end leaves several
+//! unanswered, and one of them may meet that again on the next connection, behind others: it is redone as often as
+//! exchanges may be outstanding on a connection, and never after its deadline.
 //!
 //! **No connection.** An exchange whose connection could not be opened counts as started and as an error. The connection
 //! then waits, longer each time, before it tries again; in an open loop it goes on as the schedule says.
@@ -25,7 +27,7 @@ use super::clock::Clock;
 use super::driver::{After, Answer, Body, Connection, Driver, Failure};
 use super::recorder::{Completed, Recorder};
 use super::starts::{AfterRefusal, Beginning, Left, SessionEnd, Starts, Ties, Turn};
-use super::timeout::Watch;
+use super::timeout::Alarm;
 use crate::model::{ErrorClass, FirstAnswer, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
@@ -41,6 +43,8 @@ pub(super) struct Arm<D> {
     pub(super) request: WireRequest,
     pub(super) judging: Judging,
     pub(super) reuse: Reuse,
+    /// How often one exchange may be redone.
+    pub(super) redos: u32,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Nanos,
 }
@@ -57,7 +61,7 @@ pub(super) enum Judging {
 /// One of an arm's connections, whether it is open or not.
 pub(super) struct Slot<C> {
     open: Option<Open<C>>,
-    watch: Watch,
+    alarm: Alarm,
     wait: Duration,
 }
 
@@ -76,7 +80,7 @@ enum Age {
 impl<C: Connection> Slot<C> {
     /// Within a runtime.
     pub(super) fn new() -> Self {
-        Self { open: None, watch: Watch::new(), wait: FIRST_WAIT }
+        Self { open: None, alarm: Alarm::new(), wait: FIRST_WAIT }
     }
 
     /// Opens the connection if it is not open, and again if the server has closed it or sent what nobody asked for.
@@ -133,7 +137,7 @@ pub(super) async fn drive<D: Driver, S: Starts>(
     recorder: Rc<RefCell<Recorder>>,
     starts: S,
 ) -> Box<Slot<D::Connection>> {
-    slot.watch.change_task();
+    slot.alarm.change_task();
     let mut now = arm.clock.now();
     // Before the window every connection is free.
     let mut free = Nanos::ZERO;
@@ -255,16 +259,16 @@ async fn perform<D: Driver, S: Starts>(
     }
     let broken = |failure| Broken { failure, since: sent, phase: Phase::Exchanging };
     let deadline = starts.deadline(sent, arm.request_timeout);
-    let mut tries_left = 1;
+    let mut tries_left = arm.redos;
     loop {
-        let Slot { open: Some(Open { connection, age }), watch, .. } = slot else {
+        let Slot { open: Some(Open { connection, age }), alarm, .. } = slot else {
             slot.connect(arm, recorder).await.map_err(connecting(sent))?;
             continue;
         };
         connection.begin(&arm.request);
         let ended = poll_fn(|cx| match connection.poll_exchange(cx, &arm.request) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending => watch.poll_deadline(cx, arm.clock, deadline).map(|()| None),
+            Poll::Pending => alarm.poll_deadline(cx, arm.clock, deadline).map(|()| None),
         });
         match ended.await {
             Some(Ok(answer)) => {
@@ -278,7 +282,10 @@ async fn perform<D: Driver, S: Starts>(
                 return Ok(ended);
             }
             Some(Err(failure))
-                if S::TIES == Ties::None && *age == Age::Used && failure.is_unanswered_end() && tries_left > 0 =>
+                if S::TIES == Ties::None
+                    && may_be_redone(&failure, *age)
+                    && tries_left > 0
+                    && arm.clock.now() < deadline =>
             {
                 tries_left -= 1;
                 slot.close(recorder);
@@ -296,6 +303,11 @@ async fn perform<D: Driver, S: Starts>(
             }
         }
     }
+}
+
+/// Whether an exchange that broke is sent once more, as far as its failure and its connection say.
+fn may_be_redone(failure: &Failure, age: Age) -> bool {
+    matches!(failure, Failure::Unanswered(_)) || age == Age::Used && failure.is_unanswered_end()
 }
 
 /// Judges and records a complete answer; answers the time from which the connection is free.

@@ -4,13 +4,16 @@
 //! with `LG` in comments are those of the project's list of cases.
 
 mod addresses;
+mod agreement;
 mod counted;
+mod exact;
 mod expect;
 mod framing;
 mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod pipelining;
 mod redirects;
 mod schedules;
 mod sessions;

@@ -26,8 +26,13 @@ pub(in crate::engine) struct RememberedHead {
 
 impl RememberedHead {
     /// The head's bytes: those of the last final head of any answer.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(in crate::engine) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes of memory that are kept.
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// What the head says that `piece` begins with, and how long it is, if that is known without parsing it.
