@@ -4,7 +4,7 @@
 #   tests/engine-cost.sh [CONNECTIONS [HEADS]]      default 64; needs valgrind, and strace for the second figure
 #
 # HEADS is what changes from answer to answer: nothing by default, with `changing` the value of a field, with `unlike` its
-# length too.
+# length too, with `parsed` the length of the body, so that no head is like another.
 #
 # How to read it. The engine runs twice for different lengths against a tiny server in another process. Both figures are
 # slopes, (difference of totals) / (difference of exchanges), so that start-up, connecting and the report cancel out. They

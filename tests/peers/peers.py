@@ -39,9 +39,10 @@ class Bench:
         return [tool for tool in self.tools if tool.name in names]
 
     def slope(self, count, tool, connections, path="/"):
-        """What `count` counts for each request of a tool. A tool without a number of requests runs for 3 and 9 seconds."""
-        short = max(2_000, 2 * connections)
-        amounts = (short, short + max(8_000, 4 * connections)) if tool.counts else (3, 9)
+        """What `count` counts for each request of a tool. A tool without a number of requests runs for 3 and 9 seconds. The
+        numbers are large, because a short run's report and first use of memory grow with its requests."""
+        short = max(20_000, 4 * connections)
+        amounts = (short, 4 * short) if tool.counts else (3, 9)
         command = lambda amount: tool.http1(self.nginx.url(path), connections, amount)
         return measure.slope(lambda amount: count(command(amount), self.ours, self.nginx), *amounts)
 
