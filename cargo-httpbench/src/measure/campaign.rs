@@ -32,7 +32,8 @@ pub struct Campaign<'run> {
     interrupt: &'run Interrupt,
     watcher: &'run mut dyn FnMut(Progress<'_>) -> Result<()>,
     random: fastrand::Rng,
-    started: u64,
+    /// How often all scenarios had their turn: what the order of the arms' starts alternates by.
+    turns: u64,
     /// Arms whose notes have been told.
     noted: BTreeSet<usize>,
     forecast: Forecast,
@@ -101,7 +102,7 @@ impl<'run> Campaign<'run> {
         };
         let random = fastrand::Rng::with_seed(rounds.seed);
         let (noted, forecast) = (BTreeSet::new(), Forecast::default());
-        Self { subject, rounds, interrupt, watcher, random, started: 0, noted, forecast, measured }
+        Self { subject, rounds, interrupt, watcher, random, turns: 0, noted, forecast, measured }
     }
 
     /// What was measured so far.
@@ -187,6 +188,7 @@ impl<'run> Campaign<'run> {
         scenarios: &[usize],
         mut turn: impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
     ) -> Result<()> {
+        self.turns += 1;
         let (writing, reading): (Vec<usize>, Vec<usize>) =
             scenarios.iter().copied().filter(|&index| self.measured.scenarios[index].failure.is_none()).partition(
                 |&index| self.measured.scenarios[index].listing.request.as_ref().is_ok_and(|it| it.writes()),
@@ -431,8 +433,8 @@ impl<'run> Campaign<'run> {
 
     /// Starts these arms.
     fn start_servers(&mut self, arms: &[usize]) -> Result<Servers> {
-        let order = if self.started.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
-        self.started += 1;
+        // By rounds, not by starts: there are as many starts in each round, so a scenario's own would always be in one order.
+        let order = if self.turns.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
         let specs: Vec<&ServerSpec> = arms.iter().map(|&arm| self.subject.arms[arm]).collect();
         let servers = Servers::start(&specs, order, self.interrupt)?;
         for (&arm, server) in arms.iter().zip(servers.iter()) {
