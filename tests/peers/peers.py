@@ -143,24 +143,26 @@ def cpu_rows(bench, ours, others):
     return rows
 
 
-def cpu(bench):
-    url = bench.nginx.url()
-    call = lambda tool: (tool, lambda amount: tool.http1(url, 64, amount))
+def cpu_table(bench, call, peers, what):
+    """CPU time of ours, and its ratio to each peer's. `call` says how a tool makes so many requests."""
     ours = bench.some(OURS)
     if ours:
-        rows = cpu_rows(bench, call(ours[0]), [(tool.name, call(tool)) for tool in bench.some("wrk", "oha")])
+        calls = lambda tool: (tool, lambda amount: call(tool, amount))
+        rows = cpu_rows(bench, calls(ours[0]), [(tool.name, calls(tool)) for tool in bench.some(*peers)])
         heads = ["generator", "CPU time for each request", "ours is so many times that (95 % interval)"]
-        table(f"CPU time, user and system, 64 connections, {PAIRS} pairs", heads, rows)
+        table(f"{what}, {PAIRS} pairs", heads, rows)
+
+
+def cpu(bench):
+    url = bench.nginx.url()
+    call = lambda tool, amount: tool.http1(url, 64, amount)
+    cpu_table(bench, call, ("wrk", "oha"), "CPU time, user and system, 64 connections")
 
 
 def http2(bench):
     url = bench.nginx.url(version=2)
-    call = lambda tool: (tool, lambda amount: tool.http2(url, 4, 16, amount))
-    ours = bench.some(OURS)
-    if ours:
-        rows = cpu_rows(bench, call(ours[0]), [(tool.name, call(tool)) for tool in bench.some("oha", "h2load")])
-        heads = ["generator", "CPU time for each request", "ours is so many times that (95 % interval)"]
-        table(f"HTTP/2, CPU time, 4 connections of 16 streams, {PAIRS} pairs", heads, rows)
+    call = lambda tool, amount: tool.http2(url, 4, 16, amount)
+    cpu_table(bench, call, ("oha", "h2load"), "HTTP/2, CPU time, 4 connections of 16 streams")
 
 
 def memory(bench):
