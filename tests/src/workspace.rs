@@ -82,19 +82,19 @@ pub fn run_folders() -> Vec<PathBuf> {
 
 /// The `cargo-httpbench` of this workspace, built by the first who asks.
 ///
-/// Cargo gives the path of an executable only to tests of the same package, so it is asked here: for everything, because features
-/// are unified over all that is built together, and so it is the very build that `cargo test --workspace --all-targets` made.
+/// Cargo gives the path of an executable only to tests of the same package, so it is asked here: in the words of the
+/// README's test command, because features are unified over all that is built together: so nothing is built a second time.
 pub fn executable() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let output = cargo_call()
-            .args(["build", "--workspace", "--all-targets"])
+            .args(["test", "--workspace", "--all-targets", "--no-run"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(root())
             .stderr(Stdio::inherit())
             .output()
             .expect("cargo can be run");
-        assert!(output.status.success(), "`cargo build --workspace --all-targets` failed");
+        assert!(output.status.success(), "`cargo test --workspace --all-targets --no-run` failed");
         String::from_utf8_lossy(&output.stdout)
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())

@@ -33,7 +33,8 @@ struct Tail {
     bytes: Vec<u8>,
     /// Bytes that were dropped in front of `bytes`.
     dropped: u64,
-    ended: bool,
+    /// Whether more may come: nothing does where there is no pipe.
+    draining: bool,
 }
 
 impl LogTail {
@@ -41,6 +42,7 @@ impl LogTail {
     pub(crate) fn drain(mut pipe: PipeReader) -> io::Result<Self> {
         let log = Self::default();
         let shared = Arc::clone(&log.shared);
+        shared.lock().draining = true;
         std::thread::Builder::new().name("log".into()).spawn(move || {
             let mut buffer = vec![0; LIMIT];
             loop {
@@ -50,7 +52,7 @@ impl LogTail {
                     Ok(0) | Err(_) => break,
                 }
             }
-            shared.lock().ended = true;
+            shared.lock().draining = false;
             shared.at_end.notify_all();
         })?;
         Ok(log)
@@ -92,7 +94,7 @@ impl LogTail {
     /// Waits a moment for the rest of a dead program's output. Its children may hold the pipe open for longer.
     pub(crate) fn settle(&self) {
         let tail = self.shared.lock();
-        drop(self.shared.at_end.wait_timeout_while(tail, SETTLE, |tail| !tail.ended));
+        drop(self.shared.at_end.wait_timeout_while(tail, SETTLE, |tail| tail.draining));
     }
 }
 
