@@ -22,6 +22,8 @@
 //! | [`report`] | one format, one file | writing it anywhere |
 //! | [`shell`], [`style`] | the terminal; the only writer | |
 //! | [`error`], [`warning`] | what happened, why, what to do | |
+//! | [`reference`] | the built-in server, the ruler of numbers that are compared without an executable | what it is compared with |
+//! | [`selftest`] | how small a change is found on this machine, and how often in error | deciding |
 //! | [`looking`] | names, one exchange, a server that stays up | measuring |
 //!
 //! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
@@ -46,9 +48,11 @@ pub mod measure;
 pub mod nearest;
 pub mod prepare;
 pub mod process;
+pub mod reference;
 pub mod report;
 pub mod revision;
 pub mod run;
+pub mod selftest;
 pub mod server;
 pub mod shell;
 pub mod stats;

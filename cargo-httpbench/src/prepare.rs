@@ -102,6 +102,12 @@ impl<'run> Project<'run> {
         self.workspace.serving_package(options, &self.workspace.selected(options)?).cloned()
     }
 
+    /// The folder of what runs of this workspace leave behind.
+    #[must_use]
+    pub fn results(&self) -> PathBuf {
+        self.workspace.results()
+    }
+
     /// A folder for this run's executables.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
+use crate::selftest;
 use crate::server::shared_databases;
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged, first_exceeded};
@@ -29,6 +30,10 @@ use crate::warning::Warning;
 ///
 /// What ends a run before it has a result. The caller shows it and exits with its code.
 pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) -> Result<ExitCode> {
+    // A selftest works in any folder.
+    if let Task::Selftest(options) = &invocation.task {
+        return selftest::run(invocation, options, shell, interrupt);
+    }
     let project = Project::open(invocation, interrupt)?;
     match &invocation.task {
         Task::Serve => looking::serve(&project, shell, interrupt),
@@ -36,7 +41,7 @@ pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) ->
         Task::TraceOne(scenario) => looking::trace_one(&project, scenario, shell, interrupt),
         Task::BuildOnly => build_only(&project, shell),
         Task::Baseline(command) => baseline::run(&project, command, shell),
-        Task::Run => measure_all(&project, invocation, shell, interrupt),
+        Task::Run | Task::Selftest(_) => measure_all(&project, invocation, shell, interrupt),
     }
 }
 
@@ -301,7 +306,7 @@ fn measure_one_arm(campaign: &mut Campaign<'_>, rounds: Rounds) -> Result<()> {
 }
 
 /// Draws what goes on. Called between slices only.
-fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
+pub(crate) fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
     match progress {
         Progress::Step { scenario, done, total, left } => shell.progress(*done, *total, *left, scenario),
         Progress::Measured { scenario, done, total } => {
@@ -355,7 +360,7 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
     shell.object("run-finished", &json::finished_object(report, exit))
 }
 
-fn load_average() -> Option<f64> {
+pub(crate) fn load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split(' ').next()?.parse().ok()
 }

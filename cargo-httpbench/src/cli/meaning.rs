@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use super::flags::{
     BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag,
     ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags,
-    ServeFlags,
+    SelftestFlags, ServeFlags,
 };
 use super::{
     ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
@@ -17,6 +17,7 @@ use crate::bench::{Ignored, Matching, Selection};
 use crate::cargo::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
 use crate::revision::{Against, WhichCommit};
+use crate::selftest::{ArmOrder, Earlier, Length, Neighbour, SelftestOptions};
 
 pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
     match flags.command {
@@ -39,6 +40,7 @@ pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
         Some(Command::List(flags)) => Ok(list(*flags)),
         Some(Command::Serve(flags)) => Ok(serve(*flags)),
         Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
+        Some(Command::Selftest(flags)) => Ok(selftest(*flags)),
     }
 }
 
@@ -120,6 +122,43 @@ fn baseline(flags: BaselineFlags) -> Invocation {
         load: LoadLayer::default(),
         comparison: ComparisonOptions::default(),
         seed: None,
+        output,
+    }
+}
+
+fn selftest(flags: SelftestFlags) -> Invocation {
+    let output = output(&flags.output);
+    let load = LoadLayer {
+        connections: flags.connections,
+        duration: flags.duration,
+        warm_up: flags.warm_up,
+        rounds: flags.rounds,
+        slice: flags.slice,
+        ..LoadLayer::default()
+    };
+    let options = SelftestOptions {
+        length: match (flags.long, flags.resume) {
+            (true, true) => Length::Long(Earlier::Counted),
+            (true, false) => Length::Long(Earlier::Removed),
+            (false, _) => Length::Short,
+        },
+        changes: flags.only,
+        speeds: flags.speed,
+        count: flags.count,
+        time: flags.time,
+        tolerance: flags.tolerance.map(|tolerance| tolerance.0),
+        order: if flags.sequential { ArmOrder::Sequential } else { ArmOrder::Interleaved },
+        neighbour: if flags.beside_load { Neighbour::Busy } else { Neighbour::None },
+        file: flags.file,
+        load,
+    };
+    Invocation {
+        task: Task::Selftest(Box::new(options)),
+        cargo: CargoOptions { verbosity: output.verbosity, color: output.color, ..CargoOptions::default() },
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        comparison: ComparisonOptions::default(),
+        seed: flags.seed,
         output,
     }
 }

@@ -16,6 +16,7 @@ use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
 use crate::environment::Environment;
 use crate::revision::Against;
+use crate::selftest::SelftestOptions;
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +38,7 @@ pub struct Invocation {
 }
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Build, start, measure, report.
     Run,
@@ -51,6 +52,8 @@ pub enum Task {
     Serve,
     /// List, show, remove, export or import baselines.
     Baseline(BaselineCommand),
+    /// Compare built-in servers, to tell what can be found here.
+    Selftest(Box<SelftestOptions>),
 }
 
 /// What a measurement is compared with and kept as, and what decides whether that passes.

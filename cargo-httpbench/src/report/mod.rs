@@ -3,12 +3,14 @@
 mod comparison;
 pub mod json;
 pub mod quantity;
+mod selftest;
 mod table;
 mod terminal;
 mod trace;
 
 use std::time::Duration;
 
+pub use selftest::render_selftest;
 pub use terminal::render_report;
 pub use trace::render_trace;
 
