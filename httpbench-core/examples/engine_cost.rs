@@ -1,12 +1,14 @@
 //! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
 //!
-//! `engine_cost serve` answers 100 bytes to every request, on a port that it prints. `engine_cost load ADDRESS CONNECTIONS
-//! MILLISECONDS [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an
-//! arrival rate also how late the engine sent them.
+//! `engine_cost serve` answers 100 bytes to every request, on a port that it prints; `engine_cost serve changing` counts its
+//! answers in a header, and `engine_cost serve unlike` makes that header now longer and now shorter. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
+//! [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an arrival rate
+//! also how late the engine sent them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use httpbench_core::Check;
@@ -20,12 +22,14 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let ended = match arguments[..] {
-        ["serve"] => serve(),
+        ["serve"] => serve(Heads::Equal),
+        ["serve", "changing"] => serve(Heads::Changing),
+        ["serve", "unlike"] => serve(Heads::Unlike),
         ["load", address, connections, milliseconds] => load(address, connections, milliseconds, None),
         ["load", address, connections, milliseconds, per_second] => {
             load(address, connections, milliseconds, Some(per_second))
         }
-        _ => Err("expected `serve` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
+        _ => Err("expected `serve [changing|unlike]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -87,8 +91,21 @@ fn load(address: &str, connections: &str, milliseconds: &str, per_second: Option
     Ok(())
 }
 
+/// Answers on all connections.
+static ANSWERS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether all answers have the same head.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    Equal,
+    /// A field changes and keeps its length, as a request's number in hexadecimal digits does.
+    Changing,
+    /// It changes its length too.
+    Unlike,
+}
+
 /// Ends after ten minutes, should nobody end it.
-fn serve() -> Result<(), Error> {
+fn serve(heads: Heads) -> Result<(), Error> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("{}", listener.local_addr()?);
     std::thread::spawn(|| {
@@ -97,21 +114,33 @@ fn serve() -> Result<(), Error> {
     });
     for stream in listener.incoming() {
         let stream = stream?;
-        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || answer(stream))?;
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(move || answer(stream, heads))?;
     }
     Ok(())
 }
 
 /// A request fits one segment and is never sent ahead, so a read is a request.
-fn answer(mut stream: TcpStream) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, heads: Heads) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let body = "x".repeat(100);
-    let head = "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
-                Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 100\r\n\r\n";
-    let answer = [head, &body].concat();
+    let answer = |counter: &str| {
+        format!(
+            "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
+             Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n{counter}Content-Length: 100\r\n\r\n{body}"
+        )
+    };
+    let equal = answer("");
     let mut request = [0; 4096];
     while stream.read(&mut request)? > 0 {
-        stream.write_all(answer.as_bytes())?;
+        let number = ANSWERS.fetch_add(1, Ordering::Relaxed);
+        match heads {
+            Heads::Equal => stream.write_all(equal.as_bytes())?,
+            Heads::Changing => stream.write_all(answer(&format!("X-Request-Id: {number:016x}\r\n")).as_bytes())?,
+            Heads::Unlike => {
+                let width = (number % 7) as usize;
+                stream.write_all(answer(&format!("X-Request-Id: {number:016x}{:width$}.\r\n", "")).as_bytes())?;
+            }
+        }
     }
     Ok(())
 }

@@ -58,6 +58,7 @@ Exit codes:
     bin_name = "cargo httpbench",
     version,
     args_conflicts_with_subcommands = true,
+    args_override_self = true,
     override_usage = "cargo httpbench [OPTIONS] [FILTER]...\n       cargo httpbench <COMMAND> [OPTIONS]",
     after_help = AFTER_HELP,
     after_long_help = AFTER_LONG_HELP,

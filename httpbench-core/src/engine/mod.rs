@@ -2,12 +2,15 @@
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
 //! is shared while a slice runs. `worker` is the loop of one connection, `crew` runs all of them, `driver` moves their
-//! bytes, `pacing` says when an exchange starts, `starts` which connection takes it, `timer` wakes them.
+//! bytes, `follow` goes after redirects, `pacing` says when an exchange starts, `starts` which connection takes it, `timer`
+//! wakes them.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
+mod carrier;
 mod clock;
 mod crew;
 mod driver;
+mod follow;
 mod gate;
 mod health;
 #[doc(hidden)]
@@ -16,6 +19,7 @@ mod observer;
 mod pacing;
 mod recorder;
 mod round;
+mod sessions;
 mod setup;
 mod slices;
 mod starts;
@@ -39,6 +43,21 @@ pub enum EngineError {
     /// The plan contradicts itself.
     #[error("the plan is not executable: {0}")]
     Plan(String),
+    /// The plan asks for what this build of the engine does not hold.
+    #[error(
+        "{what} is not built into this engine; give it the cargo feature `{feature}`: \
+         `httpbench-core = {{ version = \"{}\", features = [\"{feature}\"] }}`",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Feature {
+        /// What was asked for.
+        what: &'static str,
+        /// The feature of `httpbench-core` that brings it.
+        feature: &'static str,
+    },
+    /// Certificates, keys or names of the plan's TLS settings cannot be used.
+    #[error("the TLS settings cannot be used: {0}")]
+    Tls(String),
     /// The operating system refused what the engine needs before the first exchange.
     #[error("the load engine could not be set up")]
     Setup(#[from] std::io::Error),

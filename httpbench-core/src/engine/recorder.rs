@@ -3,7 +3,7 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
-use super::driver::{Failure, Traffic};
+use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
 use crate::model::{ArmRecording, Counts, FirstAnswer, Nanos, StatusClasses};
@@ -17,12 +17,16 @@ pub(super) struct Recorder {
     /// The other good answers.
     in_parts: Option<InParts>,
     connect: Option<Times>,
+    tls: Option<Times>,
     check_failure: Option<Times>,
     error: Option<Times>,
     open_loop: Option<OpenLoop>,
+    session: Option<Times>,
+    dropped: u64,
     connections: u64,
     statuses: StatusClasses,
     traffic: Traffic,
+    redirected: u64,
     first_answer: Option<FirstAnswer>,
     tally: Tally,
 }
@@ -98,6 +102,7 @@ impl Recorder {
             let times = match start.late {
                 Late::Engine => &mut open_loop.lateness,
                 Late::Connections => &mut open_loop.queued,
+                Late::Session => return,
             };
             times.record(start.taken - start.intended);
             self.tally.scheduled += 1;
@@ -146,6 +151,25 @@ impl Recorder {
         self.error.get_or_insert_default().record(after);
     }
 
+    /// So many exchanges could not even be sent when their session ended.
+    #[cold]
+    pub(super) fn lost(&mut self, exchanges: u64, failure: &Failure) {
+        self.counts.started += exchanges;
+        self.counts.errors.add_many(failure.class(), exchanges, || failure.to_string());
+        self.error.get_or_insert_default().record_many(Nanos::ZERO, exchanges);
+    }
+
+    /// Starts of a schedule were left out.
+    pub(super) fn dropped(&mut self, starts: u64) {
+        self.dropped += starts;
+        self.tally.scheduled += starts;
+    }
+
+    /// A session had all its calls answered.
+    pub(super) fn session(&mut self, lasted: Nanos) {
+        self.session.get_or_insert_default().record(lasted);
+    }
+
     /// It was sent once more on a new connection.
     #[cold]
     pub(super) fn redone(&mut self) {
@@ -153,16 +177,25 @@ impl Recorder {
     }
 
     /// A connection was established.
-    pub(super) fn connected(&mut self, time: Nanos) {
+    pub(super) fn connected(&mut self, opening: Opening) {
         self.connections += 1;
-        self.connect.get_or_insert_default().record(time);
+        self.connect.get_or_insert_default().record(opening.connect);
+        if let Some(tls) = opening.tls {
+            self.tls.get_or_insert_default().record(tls);
+        }
     }
 
     /// Bytes went over the wire.
     pub(super) fn traffic(&mut self, traffic: Traffic) {
-        self.traffic.sent += traffic.sent;
-        self.traffic.received += traffic.received;
-        self.traffic.body += traffic.body;
+        self.traffic += traffic;
+    }
+
+    /// Redirects were followed.
+    #[cold]
+    pub(super) fn hops(&mut self, hops: &Hops) {
+        self.redirected += hops.redirected;
+        self.counts.redone += hops.redone;
+        hops.openings.iter().for_each(|opening| self.connected(*opening));
     }
 
     /// Whether [`Recorder::first_answer`] is still wanted.
@@ -192,7 +225,12 @@ impl Recorder {
             parts.service.add_to(&mut arm.service);
             parts.first_byte.add_to(&mut arm.first_byte);
         }
-        for (into, from) in [(&mut arm.check_failure, &self.check_failure), (&mut arm.error, &self.error)] {
+        arm.dropped += self.dropped;
+        for (into, from) in [
+            (&mut arm.check_failure, &self.check_failure),
+            (&mut arm.error, &self.error),
+            (&mut arm.session, &self.session),
+        ] {
             if let Some(from) = from {
                 from.add_to(into);
             }
@@ -203,6 +241,7 @@ impl Recorder {
             open_loop.queued.add_to(&mut arm.queued);
         }
         arm.statuses += self.statuses;
+        arm.redirected += self.redirected;
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
@@ -214,8 +253,10 @@ impl Recorder {
 
     fn add_connections(&self, arm: &mut ArmRecording) {
         arm.connections += self.connections;
-        if let Some(connect) = &self.connect {
-            connect.add_to(&mut arm.connect);
+        for (into, from) in [(&mut arm.connect, &self.connect), (&mut arm.tls, &self.tls)] {
+            if let Some(from) = from {
+                from.add_to(into);
+            }
         }
     }
 }
@@ -279,10 +320,12 @@ mod tests {
         let mut recorder = Recorder::default();
         recorder.started(());
         recorder.good((), end(1_000));
-        recorder.connected(Nanos(5));
+        recorder.connected(Opening { connect: Nanos(5), tls: Some(Nanos(7)) });
         let mut arm = ArmRecording::default();
         recorder.add_as_warm_up(&mut arm);
-        assert_eq!((arm.warm_up.good, arm.connections, arm.connect.count()), (1, 1, 1));
+        assert_eq!((arm.warm_up.good, arm.connections), (1, 1));
+        assert_eq!((arm.connect.count(), arm.connect.max()), (1, Some(Nanos(5))));
+        assert_eq!((arm.tls.count(), arm.tls.max()), (1, Some(Nanos(7))));
         assert_eq!((arm.counts.good, arm.service.count(), arm.statuses.success), (0, 0, 0));
     }
 

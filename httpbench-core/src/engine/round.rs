@@ -10,18 +10,23 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
+use super::carrier::{Carrier, Transport, Way};
 use super::clock::Clock;
 use super::driver::Driver;
-use super::driver::raw::RawDriver;
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, expects_continue};
+#[cfg(feature = "tls")]
+use super::driver::tls::{self, TlsStream};
+use super::follow::{FollowDriver, Names};
 use super::observer::Observer;
-use super::pacing::Part;
+use super::pacing::{Arrivals, Part};
+use super::sessions::Calls;
 use super::setup::{bind_to_core, reserve_descriptors};
-use super::slices::{Agreement, Arrivals, Ending, Thread, ThreadArm, ThreadRecording, ThreadSlice, share};
+use super::slices::{Agreement, Ending, OpenLoop, Thread, ThreadArm, ThreadRecording, ThreadSlice, share};
 use super::timer::Timer;
 use super::watch::{Post, Watch};
 use super::worker::{Arm, Judging};
 use crate::model::{
-    ArmPlan, ArmRecording, Endpoint, EngineUsage, Nanos, Recording, RoundPlan, Schedule, SlicePlan, SliceRecording,
+    ArmRecording, EngineUsage, Late, Nanos, Recording, Reuse, RoundPlan, Schedule, SlicePlan, SliceRecording,
 };
 use crate::scenario::WireRequest;
 
@@ -52,8 +57,12 @@ pub fn run_watched(plan: &RoundPlan, requests: Vec<WireRequest>, watch: &Watch) 
 
 fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) -> Result<Recording, EngineError> {
     check(plan, requests)?;
+    let carrier = Carrier::of(plan)?;
     let threads = plan.load.threads.min(plan.load.connections);
-    let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, Part { thread: 0, threads: 1 })).sum();
+    // A connection that follows redirects may hold another one to another server.
+    let each = if plan.load.redirects == 0 { 1 } else { 2 };
+    let whole = Part { thread: 0, threads: 1 };
+    let connections = (0..plan.arms.len()).map(|arm| connections(plan, arm, whole) * each).sum();
     reserve_descriptors(connections, u64::from(threads))?;
     let clock = Clock::new();
     let posts = watch.map(|watch| watch.posts(threads));
@@ -66,10 +75,11 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
         for index in 0..threads {
             let (start, started) = mpsc::channel::<()>();
             let (agreement, report) = (Arc::clone(&agreement), report.clone());
+            let carrier = &carrier;
             let part = Part { thread: index, threads };
             let post = posts.as_ref().map(|posts| posts[index as usize].clone());
             let body = move || -> Result<Option<ThreadRecording>, EngineError> {
-                let (runtime, arrivals) = match set_up(plan, clock, part) {
+                let (runtime, open_loop) = match set_up(plan, clock, part) {
                     Ok(granted) => granted,
                     Err(error) => {
                         let _ = report.send(Err(error));
@@ -81,7 +91,7 @@ fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) ->
                     return Ok(None);
                 }
                 let share = Share { part, clock, agreement, post };
-                runtime.block_on(share.run(plan, requests, arrivals)).map(Some)
+                runtime.block_on(share.run(plan, requests, open_loop, carrier)).map(Some)
             };
             handles.push(thread::Builder::new().name(format!("httpbench-{index}")).spawn_scoped(scope, body)?);
             go.push(start);
@@ -114,11 +124,24 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     if load.request_timeout == Nanos::ZERO || load.connect_timeout == Nanos::ZERO {
         return wrong("a timeout of zero lets no exchange end".to_owned());
     }
-    transport(plan)?;
     match load.schedule {
         Schedule::Closed => {}
-        Schedule::Constant { per_second } if per_second > 0.0 && per_second <= MOST_ARRIVALS => {}
+        Schedule::Constant { per_second } | Schedule::Poisson { per_second, .. } if is_possible(per_second) => {}
+        Schedule::Ramp { from, to, .. }
+            if [from, to].iter().all(|end| *end == 0.0 || is_possible(*end)) && from + to > 0.0 => {}
+        Schedule::Sessions { per_second, calls } if is_possible(per_second) && calls > 0 => {}
         schedule => return wrong(format!("the schedule {schedule:?}")),
+    }
+    if load.late == Late::Drop && !load.schedule.is_open() {
+        return wrong("nothing is late in a closed loop, so that nothing can be dropped".to_owned());
+    }
+    if let Schedule::Sessions { calls, .. } = load.schedule {
+        if load.depth > 1 {
+            return wrong(format!("sessions make their calls one after the other, not {} at once", load.depth));
+        }
+        if load.reuse == Reuse::Close && calls > 1 {
+            return wrong(format!("{calls} calls in a session, and connections that carry one exchange"));
+        }
     }
     for (index, slice) in plan.slices.iter().enumerate() {
         if slice.arm >= plan.arms.len() {
@@ -134,16 +157,22 @@ fn check(plan: &RoundPlan, requests: &[WireRequest]) -> Result<(), EngineError> 
     Ok(())
 }
 
+/// Whether there can be so many starts per second.
+fn is_possible(per_second: f64) -> bool {
+    per_second > 0.0 && per_second <= MOST_ARRIVALS
+}
+
 /// Everything of a thread that the operating system can refuse.
-fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, Option<Arrivals>), EngineError> {
+fn set_up(plan: &RoundPlan, clock: Clock, part: Part) -> Result<(LocalRuntime, Option<OpenLoop>), EngineError> {
     let cores = &plan.load.cores;
     if !cores.is_empty() {
         bind_to_core(cores[part.thread as usize % cores.len()])?;
     }
     let runtime = Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-    let Some(per_second) = plan.load.schedule.arrival_rate() else { return Ok((runtime, None)) };
+    let Some(arrivals) = Arrivals::of(plan.load.schedule) else { return Ok((runtime, None)) };
     let timer = Rc::new(Mutex::new(runtime.block_on(async { Timer::new(clock) })?));
-    Ok((runtime, Some(Arrivals { per_second, part, timer, drain: plan.load.request_timeout })))
+    let (late, drain) = (plan.load.late, plan.load.request_timeout);
+    Ok((runtime, Some(OpenLoop { arrivals, calls: plan.load.schedule.calls(), late, timer, drain })))
 }
 
 /// Which part of the round a thread has.
@@ -155,44 +184,67 @@ struct Share {
 }
 
 impl Share {
-    /// Goes through the round with the driver that the plan needs: chosen here, once, and called statically from here on.
+    /// Goes through the round with the driver that carries the plan: chosen here, and called statically from here on.
     async fn run(
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
-        arrivals: Option<Arrivals>,
+        open_loop: Option<OpenLoop>,
+        carrier: &Carrier,
     ) -> Result<ThreadRecording, EngineError> {
-        let (clock, reuse) = (self.clock, plan.load.reuse);
-        match transport(plan)? {
-            Transport::Tcp => {
-                let driver = |arm: &ArmPlan, request: &_| {
-                    RawDriver::<TcpStream>::new(arm.endpoint.clone(), request, reuse, clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
-            }
-            Transport::Unix => {
-                let driver = |arm: &ArmPlan, request: &_| {
-                    RawDriver::<UnixStream>::new(arm.endpoint.clone(), request, reuse, clock)
-                };
-                self.thread(plan, requests, arrivals, driver).run(plan).await
+        let endpoint = |index: usize| plan.arms[index].endpoint.clone();
+        match (&carrier.way, carrier.transport) {
+            (Way::Raw, Transport::Tcp) => self.raw::<TcpStream>(plan, requests, open_loop, endpoint).await,
+            (Way::Raw, Transport::Unix) => self.raw::<UnixStream>(plan, requests, open_loop, endpoint).await,
+            #[cfg(feature = "tls")]
+            (Way::Secured(settings), transport) => {
+                let clock = self.clock;
+                let target =
+                    |index: usize| tls::Target { transport: endpoint(index), settings: settings[index].clone(), clock };
+                match transport {
+                    Transport::Tcp => self.raw::<TlsStream<TcpStream>>(plan, requests, open_loop, target).await,
+                    Transport::Unix => self.raw::<TlsStream<UnixStream>>(plan, requests, open_loop, target).await,
+                }
             }
         }
     }
 
-    /// Within the thread's runtime.
+    /// Over HTTP/1, one exchange at a time on a connection; by wrapped drivers where bodies wait or redirects are followed.
+    async fn raw<S: Stream>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        open_loop: Option<OpenLoop>,
+        target: impl Fn(usize) -> S::Target,
+    ) -> Result<ThreadRecording, EngineError> {
+        let (clock, load) = (self.clock, &plan.load);
+        let raw = |index: usize| RawDriver::<S>::new(target(index), &requests[index], load.reuse, clock);
+        let waits = requests.iter().any(|request| expects_continue(&request.bytes).is_some());
+        if load.redirects == 0 && !waits {
+            return self.thread(plan, requests, open_loop, raw).run(plan).await;
+        }
+        let names = Rc::new(Names::default());
+        let driver = |index: usize| {
+            let home = ContinueDriver::new(raw(index), load.request_timeout);
+            FollowDriver::new(home, plan.arms[index].tls.is_some(), load, &names, clock)
+        };
+        self.thread(plan, requests, open_loop, driver).run(plan).await
+    }
+
+    /// Within the thread's runtime. `driver` is asked for that of each arm, by its index.
     fn thread<D: Driver>(
         self,
         plan: &RoundPlan,
         requests: &[WireRequest],
-        arrivals: Option<Arrivals>,
-        driver: impl Fn(&ArmPlan, &WireRequest) -> D,
+        open_loop: Option<OpenLoop>,
+        driver: impl Fn(usize) -> D,
     ) -> Thread<D> {
         let load = &plan.load;
-        let arms = plan.arms.iter().zip(requests).enumerate().map(|(index, (arm, request))| {
+        let arms = requests.iter().enumerate().map(|(index, request)| {
             let connections = connections(plan, index, self.part);
             let arm = Arm {
                 clock: self.clock,
-                driver: driver(arm, request),
+                driver: driver(index),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
                 reuse: load.reuse,
@@ -209,7 +261,7 @@ impl Share {
             part: self.part,
             gate: Rc::default(),
             post: self.post,
-            arrivals,
+            open_loop,
             observers: roots.map(Observer::new).collect(),
         }
     }
@@ -220,31 +272,14 @@ fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
     let connections = share(plan.load.connections.into(), part);
     let slices = plan.slices.iter().filter(|slice| slice.arm == arm);
     // `None` stands for no bound; without slices, connections are opened for their own sake.
-    let starts = slices.map(|slice| slice.requests).reduce(|most, starts| Some(most?.max(starts?))).flatten();
+    let starts = |slice: &SlicePlan| match plan.load.schedule.calls() {
+        Some(calls) => slice.requests.map(|requests| Calls::sessions(calls, requests)),
+        None => slice.requests,
+    };
+    let starts = slices.map(starts).reduce(|most, starts| Some(most?.max(starts?))).flatten();
     match starts {
         Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
         _ => connections,
-    }
-}
-
-/// By what sockets the servers are reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transport {
-    Tcp,
-    Unix,
-}
-
-/// The one kind of sockets that all arms have: times of different kinds are not comparable, and one loop drives them all.
-fn transport(plan: &RoundPlan) -> Result<Transport, EngineError> {
-    let mut kinds = plan.arms.iter().map(|arm| match arm.endpoint {
-        Endpoint::Tcp(_) => Transport::Tcp,
-        Endpoint::Unix(_) => Transport::Unix,
-    });
-    let first = kinds.next().unwrap_or(Transport::Tcp);
-    if kinds.all(|kind| kind == first) {
-        Ok(first)
-    } else {
-        Err(EngineError::Plan("some arms listen on TCP, others on Unix domain sockets".to_owned()))
     }
 }
 

@@ -17,14 +17,15 @@ use super::driver::Driver;
 use super::gate::Gate;
 use super::health::thread_cpu;
 use super::observer::Observer;
-use super::pacing::{ConstantArrivals, Part};
+use super::pacing::{Arrivals, Origin, Part, Window};
 use super::recorder::{Recorder, Tally};
+use super::sessions::{Calls, Sessions};
 use super::starts::{Line, Starts, Unscheduled};
 use super::timer::Timer;
 use super::watch::{LOOK, Post};
 use super::worker::{Arm, Slot, drive};
 use super::{EngineError, crew, worker};
-use crate::model::{Nanos, Reuse, RoundPlan, SlicePlan};
+use crate::model::{Late, Nanos, Reuse, RoundPlan, SlicePlan};
 
 /// How long the first connections may be tried again and again, for servers whose backlog refuses some at first.
 const SET_UP: Nanos = Nanos::from_millis(500);
@@ -63,44 +64,21 @@ pub(super) struct Thread<D: Driver> {
     /// `None`: nobody watches.
     pub(super) post: Option<Post>,
     /// `None`: a closed loop.
-    pub(super) arrivals: Option<Arrivals>,
+    pub(super) open_loop: Option<OpenLoop>,
     /// One for each arm on thread 0, none on the others.
     pub(super) observers: Vec<Observer>,
 }
 
 /// A thread's part of an open loop.
-pub(super) struct Arrivals {
+pub(super) struct OpenLoop {
     /// Of all threads together.
-    pub(super) per_second: f64,
-    pub(super) part: Part,
+    pub(super) arrivals: Arrivals,
+    /// Calls in each session, where the arrivals are those of sessions.
+    pub(super) calls: Option<u64>,
+    pub(super) late: Late,
     pub(super) timer: Rc<Mutex<Timer>>,
     /// The schedule's end is followed by this much time for what was due.
     pub(super) drain: Nanos,
-}
-
-impl Arrivals {
-    /// A window of an arm that was loaded for so long before.
-    fn line(
-        &self,
-        clock: Clock,
-        start: Nanos,
-        loaded: Nanos,
-        length: Nanos,
-        gate: Rc<Gate>,
-        look: Nanos,
-    ) -> Rc<Line<ConstantArrivals>> {
-        Rc::new(Line {
-            clock,
-            start,
-            pacing: ConstantArrivals::new(self.per_second, loaded, length, self.part),
-            gate,
-            look,
-            given_up: start + length + self.drain,
-            taken: Cell::new(0),
-            waiting: Cell::new(0),
-            timer: Rc::clone(&self.timer),
-        })
-    }
 }
 
 /// One arm, as one thread sees it.
@@ -110,8 +88,8 @@ pub(super) struct ThreadArm<D: Driver> {
     slots: Vec<Box<Slot<D::Connection>>>,
     warm_up: Rc<RefCell<Recorder>>,
     slices: Rc<RefCell<Recorder>>,
-    /// The lengths of its slices so far.
-    loaded: Nanos,
+    /// Where its next slice begins in the schedule; `None`: at its beginning.
+    origin: Option<Origin>,
 }
 
 /// What one thread recorded.
@@ -157,7 +135,7 @@ impl<D: Driver> ThreadArm<D> {
             slots: (0..connections).map(|_| Box::new(Slot::new())).collect(),
             warm_up: Rc::default(),
             slices: Rc::default(),
-            loaded: Nanos::ZERO,
+            origin: None,
         }
     }
 
@@ -196,9 +174,9 @@ impl<D: Driver> Thread<D> {
         if let Some(post) = &self.post {
             tokio::task::spawn_local(post.clone().keep(self.clock, Rc::clone(&self.gate), self.recorders()));
         }
-        for thread_arm in &mut self.arms {
-            let recorder = Rc::clone(&thread_arm.warm_up);
-            thread_arm.open(&recorder, self.clock.now() + SET_UP).await;
+        for index in 0..self.arms.len() {
+            let recorder = Rc::clone(&self.arms[index].warm_up);
+            self.open(index, &recorder, self.clock.now() + SET_UP).await;
         }
         let mut slices = Vec::with_capacity(plan.slices.len());
         for index in 0..self.arms.len() {
@@ -220,16 +198,18 @@ impl<D: Driver> Thread<D> {
             return Ok(());
         }
         let recorder = Rc::clone(&self.arms[arm].warm_up);
-        self.arms[arm].open(&recorder, Nanos::ZERO).await;
+        self.open(arm, &recorder, Nanos::ZERO).await;
         self.agreement.meet(drain).await?;
         let start = self.start().await?;
         self.drive(arm, &recorder, start, length, None).await;
+        // The slices have a schedule of their own.
+        self.arms[arm].origin = None;
         self.agreement.meet(length.as_duration() + drain).await
     }
 
     async fn slice(&mut self, plan: SlicePlan, drain: Duration) -> Result<ThreadSlice, EngineError> {
         let recorder = Rc::clone(&self.arms[plan.arm].slices);
-        self.arms[plan.arm].open(&recorder, Nanos::ZERO).await;
+        self.open(plan.arm, &recorder, Nanos::ZERO).await;
         self.agreement.meet(drain).await?;
         let before = self.sample();
         let start = self.start().await?;
@@ -238,10 +218,7 @@ impl<D: Driver> Thread<D> {
         }
         let engine_before = thread_cpu();
         recorder.borrow_mut().begin_slice(start + plan.lead_in, start + plan.length);
-        let starts = plan.requests.map(|requests| share(requests, self.part));
-        self.drive(plan.arm, &recorder, start, plan.length, starts).await;
-        let early = self.gate.is_used_up() || self.gate.stopped().is_some();
-        self.arms[plan.arm].loaded += plan.length;
+        let ending = self.drive(plan.arm, &recorder, start, plan.length, plan.requests).await;
         self.agreement.meet(plan.length.as_duration() + drain).await?;
         let engine_cpu = thread_cpu() - engine_before;
         let wall = self.clock.now() - start;
@@ -250,21 +227,20 @@ impl<D: Driver> Thread<D> {
         let tally = recorder.borrow().tally();
         let Tally { good, completed, scheduled, begun, last, .. } = tally;
         let last = last - start;
-        let ending = if early { Ending::Early } else { Ending::Length };
         Ok(ThreadSlice { good, completed, scheduled, begun, last, ending, engine_cpu, wall, cpu })
     }
 
     /// The time at which all threads begin, as the first one sets it.
     async fn start(&mut self) -> Result<Nanos, EngineError> {
         if !self.observers.is_empty() {
-            let lead = if self.arrivals.is_some() { LEAD } else { Nanos::ZERO };
+            let lead = if self.open_loop.is_some() { LEAD } else { Nanos::ZERO };
             self.agreement.start.store((self.clock.now() + lead).0, Ordering::Release);
         }
         self.agreement.meet(Duration::ZERO).await?;
         Ok(Nanos(self.agreement.start.load(Ordering::Acquire)))
     }
 
-    /// Drives an arm through a window of the plan's kind of load, with so many starts on this thread at most.
+    /// Drives an arm through a window of the plan's kind of load, with so many starts of all threads together at most.
     async fn drive(
         &mut self,
         arm: usize,
@@ -272,18 +248,68 @@ impl<D: Driver> Thread<D> {
         start: Nanos,
         length: Nanos,
         starts: Option<u64>,
-    ) {
+    ) -> Ending {
         // A stop may have come between two looks; this one is before anything starts.
         self.look();
-        self.gate.open(start + length, starts);
-        let arm = &mut self.arms[arm];
-        match &self.arrivals {
-            None => arm.drive(recorder, Unscheduled(Rc::clone(&self.gate))).await,
-            Some(arrivals) => {
-                let look = if self.post.is_some() { LOOK } else { Nanos(u64::MAX) };
-                let gate = Rc::clone(&self.gate);
-                arm.drive(recorder, arrivals.line(self.clock, start, arm.loaded, length, gate, look)).await
+        let is_used_up = match &self.open_loop {
+            None => {
+                self.gate.open(start + length, starts.map(|starts| share(starts, self.part)));
+                self.arms[arm].drive(recorder, Unscheduled(Rc::clone(&self.gate))).await;
+                self.gate.is_used_up()
             }
+            Some(open_loop) => {
+                let line = self.line(open_loop, self.arms[arm].origin, start, length, starts);
+                let arm = &mut self.arms[arm];
+                match open_loop.calls {
+                    None => arm.drive(recorder, Rc::clone(&line)).await,
+                    Some(calls) => {
+                        let calls = Calls::new(calls, starts);
+                        arm.drive(recorder, Sessions::new(Rc::clone(&line), calls)).await;
+                    }
+                }
+                recorder.borrow_mut().dropped(line.dropped());
+                let window = line.window.borrow();
+                if !line.is_stopped() {
+                    arm.origin = Some(window.end());
+                }
+                window.is_used_up()
+            }
+        };
+        if is_used_up || self.gate.stopped().is_some() { Ending::Early } else { Ending::Length }
+    }
+
+    fn line(
+        &self,
+        open_loop: &OpenLoop,
+        origin: Option<Origin>,
+        start: Nanos,
+        length: Nanos,
+        starts: Option<u64>,
+    ) -> Rc<Line> {
+        let OpenLoop { arrivals, calls, late, timer, drain } = open_loop;
+        let origin = origin.unwrap_or_else(|| Origin::of(arrivals));
+        let starts = match calls {
+            Some(calls) => starts.map(|starts| Calls::sessions(*calls, starts)),
+            None => starts,
+        };
+        Rc::new(Line {
+            clock: self.clock,
+            start,
+            window: RefCell::new(Window::new(*arrivals, origin, length, starts, self.part)),
+            policy: *late,
+            gate: Rc::clone(&self.gate),
+            look: if self.post.is_some() { LOOK } else { Nanos(u64::MAX) },
+            given_up: start + length + *drain,
+            dropped: Cell::new(0),
+            waiting: Cell::new(0),
+            timer: Rc::clone(timer),
+        })
+    }
+
+    /// Opens an arm's connections ahead, unless sessions open their own.
+    async fn open(&mut self, arm: usize, recorder: &Rc<RefCell<Recorder>>, deadline: Nanos) {
+        if self.open_loop.as_ref().is_none_or(|open_loop| open_loop.calls.is_none()) {
+            self.arms[arm].open(recorder, deadline).await;
         }
     }
 

@@ -27,9 +27,15 @@ impl Times {
     /// Adds one time, as [`Histogram::record`] does.
     #[inline]
     pub(super) fn record(&mut self, time: Nanos) {
+        self.record_many(time, 1);
+    }
+
+    /// Adds one time so often.
+    #[inline]
+    pub(super) fn record_many(&mut self, time: Nanos, often: u64) {
         let time = Nanos(time.0.clamp(1, HISTOGRAM_HIGHEST.0));
         if let Some(count) = self.0.get_mut(bucket(time)) {
-            *count += 1;
+            *count += often;
         }
     }
 

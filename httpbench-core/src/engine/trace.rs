@@ -8,11 +8,14 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::time::timeout;
 
 use super::EngineError;
+use super::carrier::{Carrier, Transport, Way};
 use super::clock::Clock;
-use super::driver::raw::{RawDriver, Stream, Tap};
+use super::driver::raw::{ContinueDriver, RawDriver, Stream, Tap};
+#[cfg(feature = "tls")]
+use super::driver::tls::{self, TlsStream};
 use super::driver::{Connection, Driver, Failure};
 use super::worker::judge_answer;
-use crate::model::{Endpoint, Reuse, Trace, TracePlan, TracedAnswer};
+use crate::model::{Reuse, Trace, TracePlan, TracedAnswer};
 use crate::scenario::WireRequest;
 
 /// Performs one exchange and keeps every byte of it, up to 1 MiB of the answer.
@@ -21,17 +24,13 @@ use crate::scenario::WireRequest;
 ///
 /// When the operating system refuses what the engine needs. A broken exchange is told in [`Trace::outcome`].
 pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineError> {
+    let carrier = Carrier::of_one(&plan.arm)?;
     // A thread of its own, so that the caller may itself be a task of a runtime.
     thread::scope(|scope| {
-        let body = || -> Result<Trace, EngineError> {
+        let body = move || -> Result<Trace, EngineError> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-            Ok(runtime.block_on(async {
-                match plan.arm.endpoint {
-                    Endpoint::Tcp(_) => exchange::<TcpStream>(plan, request).await,
-                    Endpoint::Unix(_) => exchange::<UnixStream>(plan, request).await,
-                }
-            }))
+            Ok(runtime.block_on(choose(plan, request, carrier)))
         };
         match thread::Builder::new().name("httpbench-trace".to_owned()).spawn_scoped(scope, body)?.join() {
             Ok(traced) => traced,
@@ -40,7 +39,23 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
     })
 }
 
-async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest) -> Trace {
+async fn choose(plan: &TracePlan, request: &WireRequest, carrier: Carrier) -> Trace {
+    let endpoint = plan.arm.endpoint.clone();
+    match (carrier.way, carrier.transport) {
+        (Way::Raw, Transport::Tcp) => exchange::<TcpStream>(plan, request, endpoint).await,
+        (Way::Raw, Transport::Unix) => exchange::<UnixStream>(plan, request, endpoint).await,
+        #[cfg(feature = "tls")]
+        (Way::Secured(mut settings), transport) => {
+            let target = tls::Target { transport: endpoint, settings: settings.remove(0), clock: Clock::new() };
+            match transport {
+                Transport::Tcp => exchange::<TlsStream<TcpStream>>(plan, request, target).await,
+                Transport::Unix => exchange::<TlsStream<UnixStream>>(plan, request, target).await,
+            }
+        }
+    }
+}
+
+async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest, target: S::Target) -> Trace {
     let clock = Clock::new();
     let limit = plan.timeout.as_duration();
     let broken = |failure: Failure| Trace {
@@ -49,10 +64,11 @@ async fn exchange<S: Stream>(plan: &TracePlan, request: &WireRequest) -> Trace {
         omitted_bytes: 0,
         outcome: Err(failure.to_string()),
     };
-    let driver = RawDriver::<Tap<S>>::new(plan.arm.endpoint.clone(), request, Reuse::Keep, clock);
+    let raw = RawDriver::<Tap<S>>::new(target, request, Reuse::Keep, clock);
+    let driver = ContinueDriver::new(raw, plan.timeout);
     let mut connection = match timeout(limit, driver.connect()).await {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return broken(Failure::Connect(error)),
+        Ok(Ok(opened)) => opened.connection,
+        Ok(Err(error)) => return broken(Failure::to_connect(error)),
         Err(_) => return broken(Failure::ConnectTimeout(limit)),
     };
     let sent = clock.now();

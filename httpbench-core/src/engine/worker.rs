@@ -24,9 +24,9 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::driver::{After, Answer, Body, Connection, Driver, Failure};
 use super::recorder::{Completed, Recorder};
-use super::starts::{AfterRefusal, Beginning, Starts, Turn};
+use super::starts::{AfterRefusal, Beginning, Left, SessionEnd, Starts, Ties, Turn};
 use super::timeout::Watch;
-use crate::model::{FirstAnswer, Nanos, Reuse};
+use crate::model::{ErrorClass, FirstAnswer, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// The first wait after a connection was refused; doubled with each in a row …
@@ -98,13 +98,14 @@ impl<C: Connection> Slot<C> {
         arm: &Arm<D>,
         recorder: &RefCell<Recorder>,
     ) -> Result<(), Failure> {
-        let asked = arm.clock.now();
-        let connection = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
-            Ok(opened) => opened.map_err(Failure::Connect)?,
+        let opened = match tokio::time::timeout(arm.connect_timeout, arm.driver.connect()).await {
+            Ok(opened) => opened.map_err(Failure::to_connect)?,
             Err(_) => return Err(Failure::ConnectTimeout(arm.connect_timeout)),
         };
-        recorder.borrow_mut().connected(arm.clock.now() - asked);
-        self.open = Some(Open { connection, age: Age::Fresh });
+        if let Some(opening) = opened.opening {
+            recorder.borrow_mut().connected(opening);
+        }
+        self.open = Some(Open { connection: opened.connection, age: Age::Fresh });
         self.wait = FIRST_WAIT;
         Ok(())
     }
@@ -112,14 +113,14 @@ impl<C: Connection> Slot<C> {
     /// Lets go of a connection that the server has ended.
     fn close(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
         }
     }
 
     /// Ends a connection that the server would keep open.
     fn abandon(&mut self, recorder: &RefCell<Recorder>) {
         if let Some(mut open) = self.open.take() {
-            recorder.borrow_mut().traffic(open.connection.take_traffic());
+            hand_over(&mut open.connection, recorder);
             open.connection.abandon();
         }
     }
@@ -144,15 +145,19 @@ pub(super) async fn drive<D: Driver, S: Starts>(
                 continue;
             }
             Turn::GiveUp(beginning) => {
-                let mut recorder = recorder.borrow_mut();
-                recorder.started(beginning);
+                let mut recording = recorder.borrow_mut();
+                recording.started(beginning);
                 let since = beginning.scheduled().map_or(now, |start| start.intended);
-                recorder.error(&Failure::NeverSent(arm.request_timeout.as_duration()), now - since);
+                let failure = Failure::NeverSent(arm.request_timeout.as_duration());
+                recording.error(&failure, now - since);
+                drop(recording);
+                settle(&mut slot, &recorder, &starts, now, Some(failure.class()));
                 continue;
             }
             Turn::Stop => break,
         };
         recorder.borrow_mut().started(beginning);
+        let mut broken_by = None;
         now = match perform(&mut slot, &arm, &recorder, &starts, now, beginning).await {
             Ok(ended) => ended,
             Err(broken) => {
@@ -160,6 +165,7 @@ pub(super) async fn drive<D: Driver, S: Starts>(
                 let since = beginning.scheduled().map_or(broken.since, |start| start.intended);
                 recorder.borrow_mut().error(&broken.failure, ended - since);
                 slot.abandon(&recorder);
+                broken_by = Some(broken.failure.class());
                 if broken.phase == Phase::Connecting && S::AFTER_REFUSAL == AfterRefusal::Wait {
                     tokio::time::sleep(slot.wait).await;
                     slot.wait = (slot.wait * 2).min(LONGEST_WAIT);
@@ -170,11 +176,51 @@ pub(super) async fn drive<D: Driver, S: Starts>(
             }
         };
         free = now;
+        settle(&mut slot, &recorder, &starts, now, broken_by);
     }
     if let Some(open) = &mut slot.open {
-        recorder.borrow_mut().traffic(open.connection.take_traffic());
+        hand_over(&mut open.connection, &recorder);
     }
     slot
+}
+
+/// Tells the starts how an exchange has left its connection, if they have to know, and ends their session if it is over.
+#[inline]
+fn settle<C: Connection, S: Starts>(
+    slot: &mut Slot<C>,
+    recorder: &RefCell<Recorder>,
+    starts: &S,
+    now: Nanos,
+    broken_by: Option<ErrorClass>,
+) {
+    if S::TIES == Ties::None {
+        return;
+    }
+    let left = match broken_by {
+        Some(_) => Left::Broken,
+        None if slot.open.is_some() => Left::Open,
+        None => Left::Ended,
+    };
+    if let Some(SessionEnd { lasted, made, lost }) = starts.left(left, now) {
+        slot.abandon(recorder);
+        let mut recorder = recorder.borrow_mut();
+        if let Some(lasted) = lasted {
+            recorder.session(lasted);
+        }
+        if lost > 0 {
+            let class = broken_by.unwrap_or(ErrorClass::ClosedEarly);
+            recorder.lost(lost, &Failure::SessionOver { made, calls: made + lost, class });
+        }
+    }
+}
+
+/// Records what a connection has counted by itself.
+fn hand_over(connection: &mut impl Connection, recorder: &RefCell<Recorder>) {
+    let mut recorder = recorder.borrow_mut();
+    recorder.traffic(connection.take_traffic());
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
 }
 
 /// An exchange that broke.
@@ -231,7 +277,9 @@ async fn perform<D: Driver, S: Starts>(
                 }
                 return Ok(ended);
             }
-            Some(Err(failure)) if *age == Age::Used && failure.is_unanswered_end() && tries_left > 0 => {
+            Some(Err(failure))
+                if S::TIES == Ties::None && *age == Age::Used && failure.is_unanswered_end() && tries_left > 0 =>
+            {
                 tries_left -= 1;
                 slot.close(recorder);
                 recorder.borrow_mut().redone();
@@ -253,7 +301,7 @@ async fn perform<D: Driver, S: Starts>(
 /// Judges and records a complete answer; answers the time from which the connection is free.
 #[inline]
 fn finish<D: Driver>(
-    connection: &D::Connection,
+    connection: &mut D::Connection,
     arm: &Arm<D>,
     recorder: &RefCell<Recorder>,
     beginning: impl Beginning,
@@ -269,6 +317,13 @@ fn finish<D: Driver>(
             body_bytes: answer.body_bytes,
             server: connection.field("server"),
         });
+    }
+    if let Some(hops) = connection.take_hops() {
+        recorder.hops(&hops);
+    }
+    if let Some(text) = connection.objection() {
+        recorder.check_failure(end, || text);
+        return ended;
     }
     if arm.judging == Judging::Status {
         if arm.request.check.accepts_status(answer.status) {

@@ -60,27 +60,31 @@ fn one() -> u32 {
 }
 
 /// When exchanges start. Rates are per second, over all connections and threads together, above 0 and at most 10 million.
+///
+/// Schedules run in an arm's loaded time, the warm-up's apart: they stand still between its slices. A slice that its number
+/// of starts ends leaves off where the next start would be due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Schedule {
     /// A closed loop: each connection sends after its answer.
     #[default]
     Closed,
-    /// Start `k` is due at `k / per_second` of the arm's loaded time (the warm-up's apart), whatever the server does. When
-    /// no connection is free, its intended start stands, and it is sent as soon as one is.
+    /// Start `k`, counted from 0, is due at `k / per_second`, whatever the server does. When no connection is free, its
+    /// intended start stands, and it is sent as soon as one is.
     Constant {
         /// Starts per second.
         per_second: f64,
     },
-    /// As `Constant`, with exponentially distributed gaps: the arrivals of many independent users. The same seed gives the
-    /// same schedule.
+    /// As `Constant`, with exponentially distributed gaps before each start, the first one too: the arrivals of many
+    /// independent users. The same seed gives the same schedule, to every arm and on any number of threads.
     Poisson {
         /// Starts per second, on average.
         per_second: f64,
         /// What the gaps are drawn from.
         seed: u64,
     },
-    /// As `Constant`, with an arrival rate that changes evenly from one value to another and then stays.
+    /// As `Constant`, with an arrival rate that changes evenly from one value to another and then stays. One of the two may
+    /// be 0; after a ramp down to 0 nothing starts any more.
     Ramp {
         /// Starts per second at the beginning.
         from: f64,
@@ -91,8 +95,15 @@ pub enum Schedule {
         over: Nanos,
     },
     /// Connections are opened on a constant schedule; each carries so many exchanges, one after the other, and is closed.
-    /// Exchanges of a session have the intended start at which they could begin: the session's own, then the end of the
-    /// exchange before.
+    /// [`Load::connections`] bounds how many sessions there are at once: further ones wait, and their intended starts stand.
+    ///
+    /// The first exchange of a session is intended for the session's own start, so that its response time holds the wait
+    /// and the opening of the connection. The others are intended for the moment at which they could begin, the end of the
+    /// exchange before: their response time is their service time, but for the engine's own doing in between.
+    ///
+    /// A session that the server ends early ends with its connection, and so does one whose connection cannot be opened or
+    /// breaks: the exchanges that are left are not sent on another one, which would be one more than asked for. They count
+    /// as started and as errors of the class that ended the session, `closed-early` where it ended between two of them.
     Sessions {
         /// Connections per second.
         per_second: f64,
@@ -102,6 +113,12 @@ pub enum Schedule {
 }
 
 impl Schedule {
+    /// How many exchanges a session has; `None` where there are none.
+    #[must_use]
+    pub const fn calls(self) -> Option<u64> {
+        if let Self::Sessions { calls, .. } = self { Some(calls) } else { None }
+    }
+
     /// Whether exchanges start whatever the server does.
     #[must_use]
     pub const fn is_open(self) -> bool {
@@ -118,7 +135,10 @@ impl Schedule {
     }
 }
 
-/// What becomes of starts of an open loop for which no connection was free in time.
+/// What becomes of starts of an open loop for which no connection was free when they were due.
+///
+/// A start that was late by the engine's own doing, while a connection was free, is always sent. Each thread's connections
+/// serve its own starts: every T-th of the schedule, if there are T threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {
@@ -126,7 +146,12 @@ pub enum Late {
     /// count from their intended starts.
     #[default]
     Send,
-    /// A start is dropped and counted if the next one is due by the time a connection is free.
+    /// A start is dropped and counted if the next one of its thread is due by the time a connection is free. So after a
+    /// stall the last start that was due is sent, and the schedule goes on without a burst; no more than one start of a
+    /// thread ever waits. The last start of a slice has no next one, and is always sent.
+    ///
+    /// What is dropped has no response time, so the response times leave out what a user would have waited: look at them
+    /// together with the number dropped.
     Drop,
 }
 

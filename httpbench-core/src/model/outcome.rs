@@ -19,6 +19,8 @@ pub enum ErrorClass {
     ClosedEarly,
     /// The connection ended within the answer.
     Truncated,
+    /// TLS could not be established, or broke: a certificate that is not believed, nothing in common, no TLS at all.
+    Tls,
     /// The answer is not HTTP, or breaks its framing rules.
     Protocol,
     /// No connection within the connect timeout.
@@ -44,6 +46,7 @@ impl ErrorClass {
             Self::Reset => "reset",
             Self::ClosedEarly => "closed-early",
             Self::Truncated => "truncated",
+            Self::Tls => "tls",
             Self::Protocol => "protocol",
             Self::ConnectTimeout => "connect-timeout",
             Self::RequestTimeout => "request-timeout",
@@ -79,7 +82,12 @@ pub struct Errors {
 impl Errors {
     /// Counts one more, and keeps its text if it is the first of its class.
     pub fn add(&mut self, class: ErrorClass, text: impl FnOnce() -> String) {
-        *self.counts.entry(class).or_default() += 1;
+        self.add_many(class, 1, text);
+    }
+
+    /// Counts so many more of the same text.
+    pub fn add_many(&mut self, class: ErrorClass, count: u64, text: impl FnOnce() -> String) {
+        *self.counts.entry(class).or_default() += count;
         self.examples.entry(class).or_insert_with(text);
     }
 

@@ -63,7 +63,7 @@ pub struct ArmRecording {
     #[serde(default)]
     pub response: Histogram,
     /// How late the engine was: intended start to the moment at which a connection went about the exchange, of those starts
-    /// for which a connection was free. Empty in a closed loop.
+    /// for which a connection was free. Of a session, its first exchange alone. Empty in a closed loop.
     #[serde(default)]
     pub lateness: Histogram,
     /// The same of those starts for which no connection was free, because all were waiting for answers: the wait in the
@@ -84,9 +84,15 @@ pub struct ArmRecording {
     pub error: Histogram,
     /// Connections established, warm-up included.
     pub connections: u64,
-    /// Starts of an open loop that were left out because they came too late. They are not among those started.
+    /// Starts of an open loop that were left out because they came too late, see [`Late::Drop`](super::Late::Drop), or
+    /// because the round was stopped before a connection was free for them. They are not among those started. Where the
+    /// schedule is one of sessions, each stands for a whole one.
     #[serde(default)]
     pub dropped: u64,
+    /// How long sessions lasted, from the moment at which their connection was asked for to the end of their last exchange.
+    /// Only of those whose exchanges were all answered; empty where there are no sessions.
+    #[serde(default)]
+    pub session: Histogram,
     /// Redirects that were followed within exchanges.
     #[serde(default)]
     pub redirected: u64,
@@ -127,11 +133,12 @@ pub struct SliceRecording {
     pub span: Nanos,
     /// All exchanges that completed in the slice, lead-in and drain included: what CPU time is divided by.
     pub completed: u64,
-    /// Starts that were due in the slice, each of which was sent or became an error. 0 in a closed loop.
+    /// Starts that were due in the slice, each of which was sent, became an error, or was dropped. Where the schedule is one
+    /// of sessions, these are sessions. 0 in a closed loop.
     #[serde(default)]
     pub scheduled: u64,
-    /// Those of them that began before the slice's end; the others had to wait for a free connection beyond it. Where
-    /// these are fewer, the arrival rate was not reached.
+    /// Those of them that began before the slice's end; the others had to wait for a free connection beyond it, or were
+    /// dropped. Where these are fewer, the arrival rate was not reached.
     #[serde(default)]
     pub begun: u64,
     /// From the first send to the end of the drain.

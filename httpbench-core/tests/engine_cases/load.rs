@@ -71,12 +71,16 @@ pub(crate) fn checked(plan: &RoundPlan, recording: Recording) -> Recording {
         let (scheduled, begun) =
             (of_arm(&recording, index, |slice| slice.scheduled), of_arm(&recording, index, |slice| slice.begun));
         if plan.load.schedule.is_open() {
-            assert_eq!((scheduled, arm.response.count()), (arm.counts.started, arm.counts.good));
-            assert!(begun <= scheduled);
+            assert_eq!(arm.response.count(), arm.counts.good);
+            assert!(begun + arm.dropped <= scheduled);
+            match plan.load.schedule.calls() {
+                None => assert_eq!(scheduled, arm.counts.started + arm.dropped),
+                Some(calls) => assert!(arm.counts.started <= (scheduled - arm.dropped) * calls),
+            }
         } else {
-            assert_eq!((scheduled, begun, arm.response.count()), (0, 0, 0));
+            assert_eq!((scheduled, begun, arm.dropped, arm.response.count()), (0, 0, 0, 0));
         }
-        assert_eq!(arm.lateness.count() + arm.queued.count(), scheduled);
+        assert_eq!(arm.lateness.count() + arm.queued.count() + arm.dropped, scheduled);
         assert_eq!(arm.check_failure.count(), arm.counts.check_failures);
         assert_eq!(arm.error.count(), arm.counts.errors.total());
         assert_eq!(arm.connect.count(), arm.connections);

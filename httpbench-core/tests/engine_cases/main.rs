@@ -5,11 +5,15 @@
 
 mod addresses;
 mod counted;
+mod expect;
 mod framing;
 mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod redirects;
+mod schedules;
+mod sessions;
 mod single_use;
 mod slices;
 mod stalls;

@@ -144,6 +144,44 @@ impl Talk {
         Ok(())
     }
 
+    /// The last request.
+    pub(crate) fn last_request(&self) -> Vec<u8> {
+        self.seen.last.lock().expect("not poisoned").clone()
+    }
+
+    /// The last request's target.
+    pub(crate) fn target(&self) -> String {
+        let request = self.last_request();
+        String::from_utf8_lossy(&request).split(' ').nth(1).expect("a target").to_owned()
+    }
+
+    /// Reads so many bytes of what follows a head.
+    pub(crate) fn read_exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Whether the other side sends nothing for so many milliseconds; its end is silence too.
+    pub(crate) fn is_silent_for(&mut self, milliseconds: u64) -> io::Result<bool> {
+        self.stream.set_read_timeout(Some(Duration::from_millis(milliseconds)))?;
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_read_timeout(Some(PATIENCE))?;
+        match peeked {
+            Ok(length) => Ok(length == 0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            // The engine's RST.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads whatever has come.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "for cases of TLS"))]
+    pub(crate) fn read_some(&mut self) -> io::Result<()> {
+        self.read_more().map(drop)
+    }
+
     fn read_more(&mut self) -> io::Result<usize> {
         let mut piece = [0; 64 * 1024];
         let length = self.stream.read(&mut piece)?;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use httpbench_core::Check;
 use httpbench_core::engine::{EngineError, run_round};
-use httpbench_core::model::{Nanos, RoundPlan};
+use httpbench_core::model::{Late, Nanos, Reuse, RoundPlan, Schedule};
 
 use super::load::{arm, assert_all_good, get, plan, request, run, slice, traced};
 use super::peer::Peer;
@@ -121,6 +121,15 @@ fn plans_that_contradict_themselves_are_refused() {
         |plan| plan.load.threads = 0,
         |plan| plan.load.request_timeout = Nanos::ZERO,
         |plan| plan.slices[0].arm = 1,
+        |plan| plan.slices[0].requests = Some(0),
+        |plan| plan.load.late = Late::Drop,
+        |plan| plan.load.schedule = Schedule::Sessions { per_second: 1.0, calls: 0 },
+        |plan| {
+            (plan.load.schedule, plan.load.depth) = (Schedule::Sessions { per_second: 1.0, calls: 2 }, 2);
+        },
+        |plan| {
+            (plan.load.schedule, plan.load.reuse) = (Schedule::Sessions { per_second: 1.0, calls: 2 }, Reuse::Close);
+        },
         |plan| plan.slices[0].lead_in = plan.slices[0].length,
     ];
     for change in wrong {

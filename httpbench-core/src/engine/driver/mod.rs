@@ -3,7 +3,11 @@
 //! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
 //! [worker loop](super::worker). Chosen once per run, then called statically.
 
+#[cfg(any(feature = "http2", feature = "tls"))]
+mod metered;
 pub(super) mod raw;
+#[cfg(feature = "tls")]
+pub(super) mod tls;
 
 use std::io;
 use std::task::{Context, Poll};
@@ -20,8 +24,26 @@ pub(super) trait Driver: 'static {
     /// What it opens.
     type Connection: Connection;
 
-    /// Opens one.
-    async fn connect(&self) -> io::Result<Self::Connection>;
+    /// Opens one, or joins one that carries several exchanges at once.
+    async fn connect(&self) -> io::Result<Opened<Self::Connection>>;
+}
+
+/// A connection that is ready for its first exchange.
+#[derive(Debug)]
+pub(super) struct Opened<C> {
+    /// The connection.
+    pub(super) connection: C,
+    /// What it took to open it; `None` if somebody else opened it.
+    pub(super) opening: Option<Opening>,
+}
+
+/// What it took to open a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opening {
+    /// Until the transport was connected, without TLS.
+    pub(super) connect: Nanos,
+    /// From then to the end of the TLS handshake, where there is one.
+    pub(super) tls: Option<Nanos>,
 }
 
 /// One connection to a server.
@@ -39,6 +61,11 @@ pub(super) trait Connection: 'static {
     /// The value of the first header called so in the last answer, where the driver keeps it.
     fn field(&self, name: &str) -> Option<String>;
 
+    /// Why the last answer, complete as it is, is wrong whatever its check says. Asked once for each answer.
+    fn objection(&mut self) -> Option<String> {
+        None
+    }
+
     /// Whether the idle connection can carry another exchange: the server has neither closed it nor sent anything.
     fn is_quiet(&mut self) -> bool;
 
@@ -47,6 +74,11 @@ pub(super) trait Connection: 'static {
 
     /// What went over the wire since the last call.
     fn take_traffic(&mut self) -> Traffic;
+
+    /// What following redirects took since the last call.
+    fn take_hops(&mut self) -> Option<Box<Hops>> {
+        None
+    }
 }
 
 /// A complete answer.
@@ -93,6 +125,25 @@ pub(super) struct Traffic {
     pub(super) body: u64,
 }
 
+impl std::ops::AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.body += other.body;
+    }
+}
+
+/// What following redirects took, beyond the exchanges that they are part of.
+#[derive(Debug, Default)]
+pub(super) struct Hops {
+    /// Redirects that were followed.
+    pub(super) redirected: u64,
+    /// Requests that were sent once more on a new connection.
+    pub(super) redone: u64,
+    /// Connections that were opened on the way.
+    pub(super) openings: Vec<Opening>,
+}
+
 /// Why an exchange broke.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -111,6 +162,16 @@ pub(super) enum Failure {
     /// It was due, and no connection was free for it before a slice's drain had to end.
     #[error("never sent: no connection was free within {0:?} after the end of its slice")]
     NeverSent(std::time::Duration),
+    /// It was one of the calls of a session that had ended before them.
+    #[error("never sent: the connection of its session ended after {made} of {calls} calls")]
+    SessionOver {
+        /// Calls made, the last of which may have broken.
+        made: u64,
+        /// Calls that the session should have had.
+        calls: u64,
+        /// What ended it.
+        class: ErrorClass,
+    },
     /// The server closed the connection without a byte of an answer.
     #[error("the server closed the connection before it sent a byte of the answer")]
     ClosedEarly,
@@ -128,20 +189,50 @@ pub(super) enum Failure {
         /// What the operating system says.
         source: io::Error,
     },
+    /// It broke after a redirect had been followed.
+    #[error("after a redirect to {to}: {source}")]
+    Redirected {
+        /// Where to.
+        to: String,
+        /// What happened there.
+        source: Box<Failure>,
+    },
+    /// TLS could not be established, or broke.
+    #[error("TLS failed: {0}")]
+    Tls(String),
     /// What came is not HTTP.
     #[error(transparent)]
     Protocol(Box<ProtocolError>),
 }
 
 impl Failure {
+    /// Why a connection could not be opened.
+    pub(super) fn to_connect(error: io::Error) -> Self {
+        explain_tls(&error).map_or(Self::Connect(error), Self::Tls)
+    }
+
+    /// What broke a connection, so many bytes into an answer.
+    pub(super) fn broken(received: u64, source: io::Error) -> Self {
+        match (source.kind(), received) {
+            // The end of a secured stream without `close_notify`. Framing by length or chunks has told the same already; a
+            // body that lasts until the end may lack anything, since anybody can cut a connection (RFC 9112, section 9.8).
+            (io::ErrorKind::UnexpectedEof, 0) => Self::ClosedEarly,
+            (io::ErrorKind::UnexpectedEof, received) => Self::Truncated { received },
+            _ => explain_tls(&source).map_or(Self::Broken { received, source }, Self::Tls),
+        }
+    }
+
     /// The class that it counts in.
     pub(super) fn class(&self) -> ErrorClass {
         match self {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            Self::SessionOver { class, .. } => *class,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
+            Self::Redirected { source, .. } => source.class(),
             Self::Truncated { .. } => ErrorClass::Truncated,
+            Self::Tls(_) => ErrorClass::Tls,
             Self::Protocol(_) => ErrorClass::Protocol,
         }
     }
@@ -155,6 +246,18 @@ impl Failure {
             _ => false,
         }
     }
+}
+
+/// What an error says of TLS; `None` if it does not.
+#[cfg(feature = "tls")]
+fn explain_tls(error: &io::Error) -> Option<String> {
+    tls::explain(error)
+}
+
+/// Nothing speaks TLS here.
+#[cfg(not(feature = "tls"))]
+fn explain_tls(_error: &io::Error) -> Option<String> {
+    None
 }
 
 fn class_of(error: &io::Error) -> ErrorClass {

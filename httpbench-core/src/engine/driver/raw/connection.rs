@@ -11,12 +11,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::decode::{Decoder, Ended, RememberedHead};
+use super::decode::{Decoder, Ended};
 use super::framing::{Wanted, field};
+use super::remembered::RememberedHead;
 use super::stream::Stream;
 use crate::engine::clock::Clock;
-use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Traffic};
-use crate::model::{Endpoint, Nanos, Reuse};
+use crate::engine::driver::{After, Answer, Body, Connection, Driver, Failure, Opened, Opening, Traffic};
+use crate::model::{Nanos, Reuse};
 use crate::scenario::WireRequest;
 
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
@@ -26,10 +27,9 @@ const BUFFER: usize = 64 * 1024;
 pub(in crate::engine) const MAX_KEPT_BODY: usize = 8 * 1024 * 1024;
 
 /// Opens raw connections to one server, for one worker and one request.
-pub(in crate::engine) struct RawDriver<S> {
-    endpoint: Endpoint,
+pub(in crate::engine) struct RawDriver<S: Stream> {
+    target: S::Target,
     shared: Rc<Shared>,
-    stream: std::marker::PhantomData<fn() -> S>,
 }
 
 /// What all connections of a driver use in turn.
@@ -53,9 +53,9 @@ enum Keep {
     Nothing,
 }
 
-impl<S> RawDriver<S> {
-    /// For `request`, at `endpoint`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
-    pub(in crate::engine) fn new(endpoint: Endpoint, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
+impl<S: Stream> RawDriver<S> {
+    /// For `request`, at `target`. With [`Reuse::Close`] no connection is used again, whatever the request itself says.
+    pub(in crate::engine) fn new(target: S::Target, request: &WireRequest, reuse: Reuse, clock: Clock) -> Self {
         let memory = Memory { buffer: vec![0; BUFFER].into_boxed_slice(), head: RememberedHead::default() };
         let shared = Shared {
             clock,
@@ -66,19 +66,20 @@ impl<S> RawDriver<S> {
                 Reuse::Close => Wanted::Closed,
             },
         };
-        Self { endpoint, shared: Rc::new(shared), stream: std::marker::PhantomData }
+        Self { target, shared: Rc::new(shared) }
     }
 }
 
 impl<S: Stream> Driver for RawDriver<S> {
     type Connection = RawConnection<S>;
 
-    async fn connect(&self) -> io::Result<RawConnection<S>> {
-        Ok(RawConnection {
-            stream: S::open(&self.endpoint).await?,
-            shared: Rc::clone(&self.shared),
-            exchange: Exchange::default(),
-        })
+    async fn connect(&self) -> io::Result<Opened<RawConnection<S>>> {
+        let asked = self.shared.clock.now();
+        let stream = S::open(&self.target).await?;
+        let tls = stream.handshake();
+        let connect = self.shared.clock.now() - asked - tls.unwrap_or_default();
+        let connection = RawConnection { stream, shared: Rc::clone(&self.shared), exchange: Exchange::default() };
+        Ok(Opened { connection, opening: Some(Opening { connect, tls }) })
     }
 }
 
@@ -107,41 +108,12 @@ struct Exchange {
 impl<S: Stream> Connection for RawConnection<S> {
     #[inline]
     fn begin(&mut self, request: &WireRequest) {
-        let exchange = &mut self.exchange;
-        exchange.decoder.begin(request.is_head);
-        exchange.body.clear();
-        exchange.unwritten = request.bytes.len();
-        exchange.received = 0;
-        exchange.body_bytes = 0;
-        exchange.first_byte = None;
-        // What is left of the last exchange cannot have an error: its connection would not be used again.
-        debug_assert!(exchange.write_error.is_none());
+        self.begin_with(request.is_head, request.bytes.len());
     }
 
     #[inline]
     fn poll_exchange(&mut self, cx: &mut Context<'_>, request: &WireRequest) -> Poll<Result<Answer, Failure>> {
-        let Self { stream, shared, exchange } = self;
-        let memory = &mut *shared.memory.borrow_mut();
-        if exchange.unwritten > 0 {
-            exchange.write(cx, stream, &request.bytes);
-            // Right after a write there is nothing to read yet, which tokio mostly knows.
-            match stream.poll_arrival(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
-            }
-        }
-        loop {
-            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
-                Poll::Ready(Ok(length)) => &memory.buffer[..length],
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
-            };
-            if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
-                return Poll::Ready(end);
-            }
-        }
+        self.poll_bytes(cx, &request.bytes)
     }
 
     fn body(&self) -> Body<'_> {
@@ -163,11 +135,66 @@ impl<S: Stream> Connection for RawConnection<S> {
     }
 
     fn take_traffic(&mut self) -> Traffic {
-        std::mem::take(&mut self.exchange.traffic)
+        let mut traffic = std::mem::take(&mut self.exchange.traffic);
+        if let Some((sent, received)) = self.stream.wire() {
+            (traffic.sent, traffic.received) = (sent, received);
+        }
+        traffic
     }
 }
 
 impl<S: Stream> RawConnection<S> {
+    /// Gets ready for an exchange whose request has so many bytes.
+    #[inline]
+    pub(super) fn begin_with(&mut self, is_head: bool, length: usize) {
+        let exchange = &mut self.exchange;
+        exchange.decoder.begin(is_head);
+        exchange.body.clear();
+        exchange.unwritten = length;
+        exchange.received = 0;
+        exchange.body_bytes = 0;
+        exchange.first_byte = None;
+        // What is left of the last exchange cannot have an error: its connection would not be used again.
+        debug_assert!(exchange.write_error.is_none());
+    }
+
+    /// Goes on with the exchange whose request is these bytes, each time the same.
+    #[inline]
+    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>, request: &[u8]) -> Poll<Result<Answer, Failure>> {
+        let Self { stream, shared, exchange } = self;
+        let memory = &mut *shared.memory.borrow_mut();
+        if exchange.unwritten > 0 {
+            exchange.write(cx, stream, request);
+            // Right after a write there is nothing to read yet, which tokio mostly knows.
+            match stream.poll_arrival(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            }
+        }
+        loop {
+            let piece = match stream.poll_receive(cx, &mut memory.buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => return Poll::Ready(exchange.ended()),
+                Poll::Ready(Ok(length)) => &memory.buffer[..length],
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(exchange.broken(error))),
+            };
+            if let Some(end) = exchange.feed(piece, &mut memory.head, shared) {
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    /// More of the request may be written: so many bytes after those that [`RawConnection::begin_with`] was told.
+    pub(super) fn write_also(&mut self, length: usize) {
+        self.exchange.unwritten += length;
+    }
+
+    /// Whether the server said `100` since this was asked last.
+    pub(super) fn was_told_to_continue(&mut self) -> bool {
+        self.exchange.decoder.was_told_to_continue()
+    }
+
     /// The stream, for looking at what went through it.
     pub(in crate::engine) fn into_stream(self) -> S {
         self.stream
@@ -244,7 +271,7 @@ impl Exchange {
             return Ok(self.answer(After::Ended));
         }
         Err(match (self.write_error.take(), self.received) {
-            (Some(source), received) => Failure::Broken { received, source },
+            (Some(source), received) => Failure::broken(received, source),
             (None, 0) => Failure::ClosedEarly,
             (None, received) => Failure::Truncated { received },
         })
@@ -252,6 +279,6 @@ impl Exchange {
 
     #[cold]
     fn broken(&mut self, source: io::Error) -> Failure {
-        Failure::Broken { received: self.received, source }
+        Failure::broken(self.received, source)
     }
 }

@@ -1,14 +1,13 @@
 //! From bytes to answers: the decoder that a connection feeds with whatever the socket gave.
 //!
-//! **Remembered heads**: if the received bytes start with the last final head, byte for byte, its framing is used again
-//! without parsing. That is exact, because a head ends with its blank line and equal bytes parse equally; only a HEAD
-//! request gives the same bytes another meaning, so the memory holds which of the two it was.
+//! A head like the last one is not parsed again: see [remembered](super::remembered).
 //!
 //! Reads no socket and no clock. Invariants: where the pieces are cut makes no difference; nothing of a body is kept; at
 //! most 64 KiB of a head are.
 
 use super::chunked::{Chunked, Step};
 use super::framing::{Framing, Head, MAX_HEADERS, Parsed, Reuse, excerpt, parse_head};
+use super::remembered::RememberedHead;
 
 /// The longest head, status line included.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
@@ -47,20 +46,6 @@ impl ProtocolError {
     }
 }
 
-/// The last final head, for all connections that send the same request.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct RememberedHead {
-    bytes: Vec<u8>,
-    of: Option<(Head, bool)>,
-}
-
-impl RememberedHead {
-    /// The head's bytes.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 /// How far the decoder is with one answer.
 #[derive(Debug)]
 pub(in crate::engine) struct Decoder {
@@ -70,6 +55,8 @@ pub(in crate::engine) struct Decoder {
     status: u16,
     reuse: Reuse,
     is_head: bool,
+    /// Whether `100` came; left as it is by a new request, since only those who wait for it ask.
+    continues: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +88,7 @@ pub(super) enum Ended {
 
 impl Default for Decoder {
     fn default() -> Self {
-        Self { state: State::Done, head: Vec::new(), status: 0, reuse: Reuse::Keep, is_head: false }
+        Self { state: State::Done, head: Vec::new(), status: 0, reuse: Reuse::Keep, is_head: false, continues: false }
     }
 }
 
@@ -137,6 +124,11 @@ impl Decoder {
         self.reuse
     }
 
+    /// Whether an interim answer said `100 Continue` since this was asked last.
+    pub(super) fn was_told_to_continue(&mut self) -> bool {
+        std::mem::take(&mut self.continues)
+    }
+
     /// Takes the next bytes from the connection, and hands those of the body to `keep`.
     #[inline]
     pub(in crate::engine) fn feed(
@@ -147,11 +139,9 @@ impl Decoder {
     ) -> Result<Fed, ProtocolError> {
         let mut taken = 0;
         if self.state == State::Head {
-            taken = match memory.of {
-                Some((head, is_head))
-                    if self.head.is_empty() && is_head == self.is_head && piece.starts_with(&memory.bytes) =>
-                {
-                    let length = memory.bytes.len();
+            let known = if self.head.is_empty() { memory.recall(piece, self.is_head) } else { None };
+            taken = match known {
+                Some((length, head)) => {
                     let body = &piece[length..];
                     // Mostly the whole answer came in one piece.
                     if head.framing == Framing::Length(body.len() as u64) {
@@ -164,7 +154,7 @@ impl Decoder {
                     self.enter(head);
                     length
                 }
-                _ => self.collect_head(piece, memory)?,
+                None => self.collect_head(piece, memory)?,
             };
         }
         self.feed_body(piece, taken, &mut keep)
@@ -240,7 +230,8 @@ impl Decoder {
             if self.head.is_empty() {
                 // Mostly a head comes whole: then it is parsed where it is.
                 check_start(rest)?;
-                if let Parsed::Complete(length, head) = parse_head(&rest[..rest.len().min(MAX_HEAD)], self.is_head)? {
+                let whole = &rest[..rest.len().min(MAX_HEAD)];
+                if let Parsed::Complete(length, head) = parse_head(whole, self.is_head, memory.values())? {
                     taken += length;
                     self.finish_head(&rest[..length], head, memory)?;
                     continue;
@@ -259,7 +250,7 @@ impl Decoder {
                 return Ok(piece.len());
             };
             self.head.truncate(end);
-            match parse_head(&self.head, self.is_head)? {
+            match parse_head(&self.head, self.is_head, memory.values())? {
                 Parsed::Complete(length, head) if length == end => {
                     taken += end - before;
                     let collected = std::mem::take(&mut self.head);
@@ -275,11 +266,10 @@ impl Decoder {
     fn finish_head(&mut self, bytes: &[u8], head: Head, memory: &mut RememberedHead) -> Result<(), ProtocolError> {
         match head.status {
             101 => return Err(ProtocolError::SwitchedProtocols),
-            100..=199 => {}
+            100 => self.continues = true,
+            102..=199 => {}
             _ => {
-                memory.bytes.clear();
-                memory.bytes.extend_from_slice(bytes);
-                memory.of = Some((head, self.is_head));
+                memory.keep(bytes, head, self.is_head);
                 self.enter(head);
             }
         }
@@ -307,7 +297,7 @@ fn check_start(head: &[u8]) -> Result<(), ProtocolError> {
 /// Parses the status line once, when its end comes; the header fields are parsed when theirs does.
 fn check_status_line(head: &[u8], seen: usize) -> Result<(), ProtocolError> {
     let line_ends_now = head[seen..].contains(&b'\n') && !head[..seen].contains(&b'\n');
-    if line_ends_now { parse_head(head, false).map(|_| ()) } else { Ok(()) }
+    if line_ends_now { parse_head(head, false, &mut Vec::new()).map(|_| ()) } else { Ok(()) }
 }
 
 #[cfg(test)]

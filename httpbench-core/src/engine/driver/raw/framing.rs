@@ -4,6 +4,7 @@
 //! Invariant: equal bytes of a head, for the same kind of request, always give an equal [`Head`].
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::decode::ProtocolError;
 
@@ -86,15 +87,20 @@ pub(super) enum Parsed {
     Complete(usize, Head),
 }
 
-/// Parses a head.
-pub(super) fn parse_head(bytes: &[u8], is_head: bool) -> Result<Parsed, ProtocolError> {
+/// Parses a head, and adds to `free` where the values stand that mean nothing to the [`Head`], up to their lines' ends, in
+/// their order.
+pub(super) fn parse_head(bytes: &[u8], is_head: bool, free: &mut Vec<Range<usize>>) -> Result<Parsed, ProtocolError> {
     // Not filled with empty fields first: that would take as long as parsing a usual head.
     let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
     match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
         Ok(httparse::Status::Partial) => Ok(Parsed::Partial),
-        Ok(httparse::Status::Complete(length)) => Ok(Parsed::Complete(length, head_of(&response, is_head)?)),
+        Ok(httparse::Status::Complete(length)) => {
+            let said = said_by(bytes, response.headers, free)?;
+            let status = response.code.unwrap_or_default();
+            Ok(Parsed::Complete(length, said.head(status, response.version == Some(0), is_head)))
+        }
         Err(httparse::Error::TooManyHeaders) => Err(ProtocolError::TooManyHeaders),
         Err(error) => Err(ProtocolError::not_http(error, bytes)),
     }
@@ -109,67 +115,118 @@ pub(super) fn field(head: &[u8], name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(field.value).into_owned())
 }
 
-fn head_of(response: &httparse::Response<'_, '_>, is_head: bool) -> Result<Head, ProtocolError> {
-    let status = response.code.unwrap_or_default();
-    let old = response.version == Some(0);
-    let fields = &*response.headers;
-    let mut reuse = if lists(fields, "connection", b"close") {
-        Reuse::Close
-    } else if lists(fields, "connection", b"keep-alive") {
-        Reuse::KeepAlive
-    } else if old {
-        Reuse::Close
-    } else {
-        Reuse::Keep
-    };
-    let length = content_length(fields)?;
-    let codings = transfer_codings(fields)?;
-    let framing = if is_head || matches!(status, 100..=199 | 204 | 304) {
-        Framing::Length(0)
-    } else {
-        match (codings, length) {
-            (Some(framing), length) => {
-                // Both fields, or chunks from HTTP/1.0, are the marks of request smuggling or a confused proxy: the
-                // answer is read, the connection is not used again (RFC 9112, sections 6.1 and 6.3).
-                if length.is_some() || old {
-                    reuse = Reuse::Close;
-                }
-                framing
-            }
-            (None, Some(length)) => Framing::Length(length),
-            (None, None) => Framing::UntilClose,
-        }
-    };
-    if framing == Framing::UntilClose {
-        reuse = Reuse::Close;
-    }
-    Ok(Head { status, framing, reuse })
+/// Where the body of a request begins that has one and waits with it for `100 Continue`.
+pub(in crate::engine) fn expects_continue(request: &[u8]) -> Option<usize> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut fields);
+    let Ok(httparse::Status::Complete(head)) = parsed.parse(request) else { return None };
+    let waits = parsed.version == Some(1)
+        && parsed.headers.iter().any(|field| {
+            field.name.eq_ignore_ascii_case("expect")
+                && list(field.value).any(|item| item.eq_ignore_ascii_case(b"100-continue"))
+        });
+    (waits && head < request.len()).then_some(head)
 }
 
-/// The items of all fields called `name`: a field may come several times and hold a list (RFC 9110, section 5.3).
-fn items<'a>(fields: &'a [httparse::Header<'a>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-    fields
-        .iter()
-        .filter(move |field| field.name.eq_ignore_ascii_case(name))
-        .flat_map(|field| field.value.split(|byte| *byte == b','))
-        .map(<[u8]>::trim_ascii)
+/// What the fields say that bear on framing.
+#[derive(Default)]
+struct Said {
+    close: bool,
+    keep_alive: bool,
+    length: Option<u64>,
+    codings: Option<Framing>,
+}
+
+/// Looks at each field once: most mean nothing here, as the length of their names shows.
+fn said_by(head: &[u8], fields: &[httparse::Header<'_>], free: &mut Vec<Range<usize>>) -> Result<Said, ProtocolError> {
+    let mut said = Said::default();
+    for field in fields {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        match field.name.len() {
+            10 if is("connection") => {
+                said.close |= list(field.value).any(|item| item.eq_ignore_ascii_case(b"close"));
+                said.keep_alive |= list(field.value).any(|item| item.eq_ignore_ascii_case(b"keep-alive"));
+            }
+            14 if is("content-length") => said.add_length(field.value)?,
+            17 if is("transfer-encoding") => said.add_codings(field.value)?,
+            // An empty value may stand anywhere, even outside the head.
+            _ if field.value.is_empty() => {}
+            _ => {
+                let start = field.value.as_ptr().addr() - head.as_ptr().addr();
+                let end = start + field.value.len();
+                let blanks = head[end..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                free.push(start..end + blanks);
+            }
+        }
+    }
+    Ok(said)
+}
+
+impl Said {
+    /// `Content-Length`, which may come several times if the values are equal: `5, 5` is 5 (RFC 9112, section 6.3, item 5).
+    fn add_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        for item in list(value) {
+            let value = decimal(item).ok_or_else(|| ProtocolError::ContentLength(excerpt(item)))?;
+            match self.length {
+                Some(first) if first != value => return Err(ProtocolError::ContentLengthsDiffer(first, value)),
+                _ => self.length = Some(value),
+            }
+        }
+        Ok(())
+    }
+
+    /// The framing that `Transfer-Encoding` gives: chunks if that is the last coding, else all bytes until the end.
+    fn add_codings(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
+        for item in list(value) {
+            let name = item.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+            let chunked = name.eq_ignore_ascii_case(b"chunked");
+            if chunked && self.codings == Some(Framing::Chunked) {
+                return Err(ProtocolError::ChunkedTwice);
+            }
+            self.codings = Some(if chunked { Framing::Chunked } else { Framing::UntilClose });
+        }
+        Ok(())
+    }
+
+    /// The head that says this; `old`: by HTTP/1.0.
+    fn head(&self, status: u16, old: bool, is_head: bool) -> Head {
+        let mut reuse = match (self.close, self.keep_alive) {
+            (true, _) => Reuse::Close,
+            (false, true) => Reuse::KeepAlive,
+            (false, false) if old => Reuse::Close,
+            (false, false) => Reuse::Keep,
+        };
+        let framing = if is_head || matches!(status, 100..=199 | 204 | 304) {
+            Framing::Length(0)
+        } else {
+            match (self.codings, self.length) {
+                (Some(framing), length) => {
+                    // Both fields, or chunks from HTTP/1.0, are the marks of request smuggling or a confused proxy: the
+                    // answer is read, the connection is not used again (RFC 9112, sections 6.1 and 6.3).
+                    if length.is_some() || old {
+                        reuse = Reuse::Close;
+                    }
+                    framing
+                }
+                (None, Some(length)) => Framing::Length(length),
+                (None, None) => Framing::UntilClose,
+            }
+        };
+        if framing == Framing::UntilClose {
+            reuse = Reuse::Close;
+        }
+        Head { status, framing, reuse }
+    }
+}
+
+/// The items of a field's value: a field may come several times and hold a list (RFC 9110, section 5.3).
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
 fn lists(fields: &[httparse::Header<'_>], name: &str, token: &[u8]) -> bool {
-    items(fields, name).any(|item| item.eq_ignore_ascii_case(token))
-}
-
-/// `Content-Length`, which may come several times if the values are equal: `5, 5` is 5 (RFC 9112, section 6.3, item 5).
-fn content_length(fields: &[httparse::Header<'_>]) -> Result<Option<u64>, ProtocolError> {
-    let mut found = None;
-    for item in items(fields, "content-length") {
-        let value = decimal(item).ok_or_else(|| ProtocolError::ContentLength(excerpt(item)))?;
-        match found {
-            Some(first) if first != value => return Err(ProtocolError::ContentLengthsDiffer(first, value)),
-            _ => found = Some(value),
-        }
-    }
-    Ok(found)
+    let mut named = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+    named.any(|field| list(field.value).any(|item| item.eq_ignore_ascii_case(token)))
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {
@@ -179,19 +236,6 @@ fn decimal(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0_u64, |value, byte| {
         byte.is_ascii_digit().then(|| value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))).flatten()
     })
-}
-
-/// The framing that `Transfer-Encoding` gives: chunks if that is the last coding, else all bytes until the end.
-fn transfer_codings(fields: &[httparse::Header<'_>]) -> Result<Option<Framing>, ProtocolError> {
-    let mut framing = None;
-    for item in items(fields, "transfer-encoding") {
-        let name = item.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        if framing == Some(Framing::Chunked) && name.eq_ignore_ascii_case(b"chunked") {
-            return Err(ProtocolError::ChunkedTwice);
-        }
-        framing = Some(if name.eq_ignore_ascii_case(b"chunked") { Framing::Chunked } else { Framing::UntilClose });
-    }
-    Ok(framing)
 }
 
 /// The start of what was received, readable in a message.
@@ -205,7 +249,7 @@ mod tests {
     use super::*;
 
     fn head(text: &str) -> Result<Head, ProtocolError> {
-        match parse_head(text.as_bytes(), false)? {
+        match parse_head(text.as_bytes(), false, &mut Vec::new())? {
             Parsed::Complete(length, head) => {
                 assert_eq!(length, text.len());
                 Ok(head)
@@ -265,7 +309,10 @@ mod tests {
             assert_eq!(head(&text), Ok(expected));
         }
         let text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert!(matches!(parse_head(text, true), Ok(Parsed::Complete(_, Head { framing: Framing::Length(0), .. }))));
+        assert!(matches!(
+            parse_head(text, true, &mut Vec::new()),
+            Ok(Parsed::Complete(_, Head { framing: Framing::Length(0), .. }))
+        ));
     }
 
     #[test]
@@ -292,6 +339,16 @@ mod tests {
         assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| plain.allows(reuse)), [true, true, false]);
         let old = Wanted::by(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         assert_eq!([Reuse::Keep, Reuse::KeepAlive, Reuse::Close].map(|reuse| old.allows(reuse)), [false, true, false]);
+    }
+
+    #[test]
+    fn only_a_body_whose_request_expects_100_waits() {
+        let head = "POST / HTTP/1.1\r\nexpect: 100-Continue\r\nContent-Length: 4\r\n\r\n";
+        assert_eq!(expects_continue(format!("{head}body").as_bytes()), Some(head.len()));
+        assert_eq!(expects_continue(format!("{head}\r\n\r\n").as_bytes()), Some(head.len()));
+        assert_eq!(expects_continue(head.as_bytes()), None);
+        assert_eq!(expects_continue(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"), None);
+        assert_eq!(expects_continue(format!("{head}body").replace("1.1", "1.0").as_bytes()), None);
     }
 
     #[test]

@@ -10,14 +10,19 @@
 //!   the next request is on its way, are taken for its answer's start: nothing in HTTP/1.1 tells them apart.
 //! - An answer that is complete before its request was fully written counts as it is (RFC 9112, section 9.5: an early
 //!   413); the connection is dropped, since the rest of the request was never sent.
-//! - `Expect: 100-continue` set by the user is sent with the body following at once, which RFC 9110, section 10.1.1 allows.
+//! - A body whose request says `Expect: 100-continue` waits for the server, but not for ever: see [`expect`].
 
 mod chunked;
 mod connection;
 mod decode;
+mod expect;
 mod framing;
+mod remembered;
 mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, ProtocolError, RememberedHead};
+pub(in crate::engine) use decode::{Decoder, ProtocolError};
+pub(in crate::engine) use expect::ContinueDriver;
+pub(in crate::engine) use framing::expects_continue;
+pub(in crate::engine) use remembered::RememberedHead;
 pub(in crate::engine) use stream::{Stream, Tap};

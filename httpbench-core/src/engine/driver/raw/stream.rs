@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use nix::errno::Errno;
 #[cfg(target_os = "linux")]
@@ -14,15 +15,26 @@ use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::model::Endpoint;
+use crate::model::{Endpoint, Nanos};
 
 /// The most bytes of an answer that a [`Tap`] keeps.
 pub(in crate::engine) const TAP_BOUND: usize = 1024 * 1024;
 
+/// Before a Unix domain socket whose listener's queue was full is tried again.
+const QUEUE_FULL: Duration = Duration::from_millis(1);
+
 /// What a raw connection needs of its transport.
 pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'static {
+    /// What it is told to connect to.
+    type Target: 'static;
+
     /// Connects.
-    async fn open(endpoint: &Endpoint) -> io::Result<Self>;
+    async fn open(target: &Self::Target) -> io::Result<Self>;
+
+    /// How long the TLS handshake took that was part of [`Stream::open`]; `None` without TLS.
+    fn handshake(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Writes what the socket takes at once, without registering for more.
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize>;
@@ -41,13 +53,20 @@ pub(in crate::engine) trait Stream: AsyncRead + AsyncWrite + Unpin + Sized + 'st
     }
 
     /// Whether the other side has neither closed the stream nor sent anything, asked without waiting.
-    fn is_quiet(&self) -> bool;
+    fn is_quiet(&mut self) -> bool;
+
+    /// Bytes written and read on the wire since the last call, where those are others than went through the stream.
+    fn wire(&mut self) -> Option<(u64, u64)> {
+        None
+    }
 
     /// Makes closing it leave no local port in TIME_WAIT.
     fn close_abruptly(self);
 }
 
 impl Stream for TcpStream {
+    type Target = Endpoint;
+
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Tcp(address) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
         let stream = Self::connect(address).await?;
@@ -99,7 +118,7 @@ impl Stream for TcpStream {
         }
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         is_quiet(self.as_raw_fd())
     }
 
@@ -116,10 +135,17 @@ fn is_quiet(socket: RawFd) -> bool {
 }
 
 impl Stream for UnixStream {
+    type Target = Endpoint;
+
     async fn open(endpoint: &Endpoint) -> io::Result<Self> {
         let Endpoint::Unix(path) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
-        // Never pending: where the listener's queue is full, the kernel answers EAGAIN at once.
-        Self::connect(path).await
+        loop {
+            match Self::connect(path).await {
+                // Where the listener's queue is full, Linux says so at once instead of waiting as it does for TCP.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(QUEUE_FULL).await,
+                connected => return connected,
+            }
+        }
     }
 
     #[inline]
@@ -127,7 +153,7 @@ impl Stream for UnixStream {
         Self::try_write(self, bytes)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         is_quiet(self.as_raw_fd())
     }
 
@@ -148,9 +174,15 @@ pub(in crate::engine) struct Tap<S> {
 }
 
 impl<S: Stream> Stream for Tap<S> {
-    async fn open(endpoint: &Endpoint) -> io::Result<Self> {
-        let stream = S::open(endpoint).await?;
+    type Target = S::Target;
+
+    async fn open(target: &S::Target) -> io::Result<Self> {
+        let stream = S::open(target).await?;
         Ok(Self { stream, sent: Vec::new(), received: Vec::new(), omitted: 0 })
+    }
+
+    fn handshake(&self) -> Option<Nanos> {
+        self.stream.handshake()
     }
 
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -159,7 +191,7 @@ impl<S: Stream> Stream for Tap<S> {
         Ok(written)
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_quiet(&mut self) -> bool {
         self.stream.is_quiet()
     }
 
