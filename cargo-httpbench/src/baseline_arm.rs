@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Arms, Selected};
+use crate::numbers_only::NumbersOnly;
 use crate::prepare::Listed;
 use crate::process::{Available, redirect_available};
 use crate::revision::Checkout;
@@ -26,6 +27,8 @@ pub enum Opponent {
     Nobody,
     /// A server that can be started.
     Arm(Box<BaselineArm>),
+    /// One whose server cannot be started here: its numbers, beside the reference server.
+    Numbers(Box<NumbersOnly>),
     /// The very same server: nothing needs to be measured. With what, in words.
     Identical(String),
     /// It was asked for, and is not there.
@@ -50,8 +53,8 @@ pub struct BaselineArm {
 pub struct Origin {
     /// The whole object name of the commit that it was built from, if it was built in a repository.
     pub commit: Option<String>,
-    /// Of its executable.
-    pub executable_sha256: Sha256Hex,
+    /// Of its executable; `None` where numbers alone were kept.
+    pub executable_sha256: Option<Sha256Hex>,
 }
 
 /// Scenarios that only one side has.
@@ -101,7 +104,7 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
     };
     let origin = Origin {
         commit: stored.baseline.commit.as_ref().map(|commit| commit.sha.clone()),
-        executable_sha256: record.sha256.clone(),
+        executable_sha256: Some(record.sha256.clone()),
     };
     if options.identical == IdenticalServers::Trusted && options.save.is_none() {
         let same = identical(&stored, &candidate.executable, &SetUp::of(candidate)?)?;
@@ -137,11 +140,12 @@ pub fn from_revision(
     {
         return Ok(Opponent::Identical(with));
     }
-    let origin = Origin { commit: Some(commit), executable_sha256 };
+    let origin = Origin { commit: Some(commit), executable_sha256: Some(executable_sha256) };
     Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: None })))
 }
 
-fn told(stored: &StoredBaseline) -> String {
+/// A stored baseline as a person calls it.
+pub(crate) fn told(stored: &StoredBaseline) -> String {
     let baseline = &stored.baseline;
     let commit =
         baseline.commit.as_ref().map(|commit| format!(", commit {}", commit.sha.get(..10).unwrap_or(&commit.sha)));
@@ -153,7 +157,14 @@ impl BaselineArm {
     /// out is not missed.
     #[must_use]
     pub fn one_sided(&self, listed: &[Listed], selected: &[Selected], selection: &Selection) -> OneSided {
-        let Some(kept) = &self.kept else { return OneSided::default() };
+        self.kept.as_ref().map_or_else(OneSided::default, |kept| OneSided::of(kept, listed, selected, selection))
+    }
+}
+
+impl OneSided {
+    /// What `kept` and the candidate do not share; the rest as [`BaselineArm::one_sided`].
+    #[must_use]
+    pub fn of(kept: &[BaselineScenario], listed: &[Listed], selected: &[Selected], selection: &Selection) -> Self {
         let new: Vec<&Selected> =
             selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
         let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
@@ -262,7 +273,7 @@ mod tests {
     }
 
     fn one_sided(kept: Option<Vec<BaselineScenario>>, candidate: &[Selected], selection: &Selection) -> OneSided {
-        let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+        let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let spec = server_spec(Path::new("/nowhere"));
         let arm = BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept };
         let listed: Vec<Listed> =

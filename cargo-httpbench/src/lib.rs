@@ -17,6 +17,7 @@
 //! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
 //! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
 //! | [`baseline_arm`] | the arm that the candidate is compared with, or why there is none | measuring it |
+//! | [`numbers_only`], [`compare_stored`] | what is left of a baseline that cannot be started, and two of those | judging |
 //! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
 //! | [`gate`], [`exit_code`] | passing or failing | |
 //! | [`report`] | one format, one file | writing it anywhere |
@@ -36,6 +37,7 @@ pub mod build;
 pub mod cargo;
 pub mod cli;
 pub mod compare;
+pub mod compare_stored;
 pub mod config;
 pub mod discover;
 pub mod environment;
@@ -46,6 +48,7 @@ pub mod interrupt;
 pub mod looking;
 pub mod measure;
 pub mod nearest;
+pub mod numbers_only;
 pub mod prepare;
 pub mod process;
 pub mod reference;

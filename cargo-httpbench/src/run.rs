@@ -8,14 +8,17 @@ use crate::baseline::{self, Fingerprint};
 use crate::baseline_arm::{OneSided, Opponent, Origin, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
-use crate::compare::{compare, rounds_that_decide};
+use crate::compare::{Judge, compare_with, rounds_that_decide};
+use crate::compare_stored;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
 use crate::looking;
 use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
+use crate::numbers_only::NumbersOnly;
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
+use crate::reference;
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
 use crate::selftest;
@@ -40,6 +43,7 @@ pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) ->
         Task::List => looking::list(&project, invocation, shell),
         Task::TraceOne(scenario) => looking::trace_one(&project, scenario, shell, interrupt),
         Task::BuildOnly => build_only(&project, shell),
+        Task::Compare { baseline, candidate } => compare_stored::run(&project, baseline, candidate, invocation, shell),
         Task::Baseline(command) => baseline::run(&project, command, shell),
         Task::Run | Task::Selftest(_) => measure_all(&project, invocation, shell, interrupt),
     }
@@ -74,6 +78,7 @@ struct Measured {
 struct Compared {
     with: String,
     origin: Origin,
+    numbers: Option<NumbersOnly>,
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
@@ -89,7 +94,7 @@ fn measure_all(
     let checkout = project.check_out(shell)?;
     let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
     tell_identical(&mut packages, shell)?;
-    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_)));
+    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_) | Opponent::Numbers(_)));
     let fingerprint = compares.then(|| project.fingerprint()).transpose()?;
     let _turn = match packages.is_empty() {
         true => None,
@@ -240,6 +245,12 @@ fn measure_package(
 ) -> Measured {
     let one_sided = match &prepared.opponent {
         Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
+        Opponent::Numbers(numbers) => OneSided::of(
+            &numbers.baseline.scenarios,
+            &prepared.benches.listings,
+            &prepared.scenarios,
+            &invocation.selection,
+        ),
         _ => OneSided::default(),
     };
     let settled = match &mut prepared.opponent {
@@ -256,9 +267,22 @@ fn measure_package(
         _ => None,
     };
     arms.extend(opponent.map(|arm| &arm.spec));
+    let numbers = match &prepared.opponent {
+        Opponent::Numbers(numbers) => Some(&**numbers),
+        _ => None,
+    };
+    let reference = match (numbers, &invocation.comparison.save) {
+        (None, None) => Ok(None),
+        _ => reference::server_spec("reference", reference::RULER, &prepared.server.cores.server).map(Some),
+    };
+    let (reference, settled) = match reference {
+        Ok(reference) => (reference, settled),
+        Err(error) => (None, settled.and(Err(error))),
+    };
     let subject = Subject {
         package: prepared.package.name.as_str(),
         arms,
+        reference: reference.as_ref(),
         arms_run,
         cores: &prepared.server.cores,
         benches: &mut prepared.benches.binaries,
@@ -266,16 +290,17 @@ fn measure_package(
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let asked = prepared.server.layers.settings().rounds;
-    let count = match opponent {
-        Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
+    let count = match opponent.map(|_| ()).or(numbers.map(|_| ())) {
+        Some(()) => rounds_that_decide(asked, subject.scenarios.len(), share),
         None => asked,
     };
     let rounds = Rounds { count, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = settled.and_then(|()| match opponent {
-        Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
+    let judge = numbers.map(Judge::Numbers).or(opponent.map(|_| Judge::Arms));
+    let outcome = settled.and_then(|()| match judge {
+        Some(judge) => compare_with(&mut campaign, rounds.count, share, &one_sided.new, judge).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });
     let package = campaign.finish();
@@ -284,9 +309,11 @@ fn measure_package(
         Ok(comparison) => (comparison, None),
         Err(error) => (None, Some(error)),
     };
-    let compared = opponent.zip(fingerprint).zip(comparison).map(|((arm, fingerprint), comparison)| Compared {
-        with: arm.with.clone(),
-        origin: arm.origin.clone(),
+    let with = opponent.map(|arm| (&arm.with, &arm.origin)).or(numbers.map(|numbers| (&numbers.with, &numbers.origin)));
+    let compared = with.zip(fingerprint).zip(comparison).map(|(((with, origin), fingerprint), comparison)| Compared {
+        with: with.clone(),
+        origin: origin.clone(),
+        numbers: numbers.cloned(),
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
@@ -329,6 +356,7 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
         compared: measured.compared.as_ref().map(|compared| ComparedReport {
             with: &compared.with,
             origin: &compared.origin,
+            numbers: compared.numbers.as_ref(),
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
@@ -337,7 +365,7 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
 }
 
 /// Tells failures first, then the report, then the JSON objects; the last of them holds the exit code.
-fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result<()> {
+pub(crate) fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result<()> {
     let scenarios = || report.packages.iter().flat_map(|package| &package.scenarios);
     for failure in scenarios().filter_map(|judged| judged.scenario.failure.as_ref()) {
         shell.failure(failure)?;
@@ -347,8 +375,11 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
     }
     shell.answer(&render_report(report, shell.width()))?;
     for package in &report.packages {
-        for object in json::scenario_objects(package) {
-            shell.object("scenario", &object)?;
+        // Of two stored baselines, nothing was measured.
+        if package.measured.has_results() {
+            for object in json::scenario_objects(package) {
+                shell.object("scenario", &object)?;
+            }
         }
         for object in json::verdict_objects(package) {
             shell.object("verdict", &object)?;

@@ -82,13 +82,15 @@ pub(super) enum Command {
     Serve(Box<ServeFlags>),
     /// List, show, remove, export or import the baselines that `--save-baseline` keeps
     Baseline(Box<BaselineFlags>),
+    /// Compare two stored baselines by their numbers, and run nothing
+    Compare(Box<CompareFlags>),
     /// Compare built-in servers on this machine: how small a change is found, in what time, how often in error
     Selftest(Box<SelftestFlags>),
 }
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 6] = ["run", "list", "serve", "baseline", "selftest", "help"];
+    pub(super) const NAMES: [&str; 7] = ["run", "list", "serve", "baseline", "compare", "selftest", "help"];
 }
 
 #[derive(Debug, Args)]
@@ -170,6 +172,38 @@ pub(super) struct ServeFlags {
 
     #[command(flatten)]
     pub(super) output: OutputFlags,
+}
+
+/// By each one's ratios to the built-in reference server, which is measured beside whatever is saved. Weaker than `--baseline`, which
+/// measures both servers: no change below 10% is decided.
+#[derive(Debug, Args)]
+pub(super) struct CompareFlags {
+    /// The baseline that is compared with
+    #[arg(value_name = "A")]
+    pub(super) baseline: BaselineName,
+
+    /// The baseline that is judged: changes are those from A to B
+    #[arg(value_name = "B")]
+    pub(super) candidate: BaselineName,
+
+    /// When a package or a scenario is in A only: `fail` with 108, `warn`, or `ignore` [default: warn; with --ci: fail]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    pub(super) on_missing: Option<OnMissingFlag>,
+
+    /// When a comparison is inconclusive: `fail` with 108, or `warn` [default: warn]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    pub(super) on_inconclusive: Option<OnInconclusiveFlag>,
+
+    /// Tell regressions, and exit with 0 all the same
+    #[arg(long)]
+    pub(super) no_fail_on_regression: bool,
+
+    /// A run of continuous integration: what is missing fails [default: if CI=true]
+    #[arg(long)]
+    pub(super) ci: bool,
+
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
 }
 
 /// Needs no project. Without `--long` it takes about three minutes and keeps nothing.
@@ -317,7 +351,7 @@ pub(super) struct LoadFlags {
     pub(super) seed: Option<u64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Comparison")]
 pub(super) struct ComparisonFlags {
     /// Compare with a git revision: the merge base of REV and HEAD, built beside the working tree and measured in turn with it

@@ -4,9 +4,9 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::flags::{
-    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag,
-    ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags,
-    SelftestFlags, ServeFlags,
+    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, CompareFlags, ComparisonFlags, CompilationFlags, Flags,
+    FormatFlag, ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags,
+    SelectionFlags, SelftestFlags, ServeFlags, StoreFlags,
 };
 use super::{
     ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
@@ -40,6 +40,7 @@ pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
         Some(Command::List(flags)) => Ok(list(*flags)),
         Some(Command::Serve(flags)) => Ok(serve(*flags)),
         Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
+        Some(Command::Compare(flags)) => Ok(compare(*flags, ci)),
         Some(Command::Selftest(flags)) => Ok(selftest(*flags)),
     }
 }
@@ -103,9 +104,26 @@ fn baseline(flags: BaselineFlags) -> Invocation {
             (BaselineCommand::Import { file, replacing: replacing(force) }, store)
         }
     };
+    of_store(Task::Baseline(command), ComparisonOptions::default(), store)
+}
+
+fn compare(flags: CompareFlags, ci: Ci) -> Invocation {
+    let policy = ComparisonFlags {
+        on_missing: flags.on_missing,
+        on_inconclusive: flags.on_inconclusive,
+        no_fail_on_regression: flags.no_fail_on_regression,
+        ci: flags.ci,
+        ..ComparisonFlags::default()
+    };
+    let task = Task::Compare { baseline: flags.baseline, candidate: flags.candidate };
+    of_store(task, comparison(policy, ci), flags.store)
+}
+
+/// A task that only reads or changes stored baselines.
+fn of_store(task: Task, comparison: ComparisonOptions, store: StoreFlags) -> Invocation {
     let output = output(&store.output);
     Invocation {
-        task: Task::Baseline(command),
+        task,
         cargo: CargoOptions {
             packages: if store.packages.is_empty() {
                 PackageChoice::Default
@@ -120,7 +138,7 @@ fn baseline(flags: BaselineFlags) -> Invocation {
         },
         selection: Selection::default(),
         load: LoadLayer::default(),
-        comparison: ComparisonOptions::default(),
+        comparison,
         seed: None,
         output,
     }

@@ -52,6 +52,13 @@ pub enum Task {
     Serve,
     /// List, show, remove, export or import baselines.
     Baseline(BaselineCommand),
+    /// Compare two stored baselines by their numbers.
+    Compare {
+        /// The one that is compared with.
+        baseline: BaselineName,
+        /// The one that is judged.
+        candidate: BaselineName,
+    },
     /// Compare built-in servers, to tell what can be found here.
     Selftest(Box<SelftestOptions>),
 }

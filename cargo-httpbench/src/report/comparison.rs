@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use super::table::{Align, Cell, Column, Weight, render};
 use super::{ComparedReport, quantity};
+use crate::baseline::Severity;
 use crate::measure::{Arms, MeasuredPackage, ONE_AT_A_TIME_COST};
+use crate::numbers_only::NumbersOnly;
 use crate::server::PortPolicy;
 use crate::style::{self, paint};
-use crate::verdict::{ALPHA, CellReport, Comparison, Difference, Reason, Verdict};
+use crate::verdict::{ALPHA, CellReport, Comparison, Difference, LEAST_TOLERANCE, Reason, Verdict};
 use anstyle::Style;
 
 const COLUMNS: [Column; 8] = [
@@ -36,6 +38,9 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     for line in legend(comparison, &package.arms_run) {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
     }
+    for line in compared.numbers.iter().flat_map(|numbers| told_of_numbers(numbers)) {
+        let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
+    }
     for name in &compared.one_sided.new {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &format!("new, not compared: {name}")));
     }
@@ -48,6 +53,20 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
         text.push_str(&explanations(scenario.name(), comparison.of_scenario(index)));
     }
     text
+}
+
+/// That numbers alone were compared, why, and what is different there.
+fn told_of_numbers(numbers: &NumbersOnly) -> Vec<String> {
+    let mut lines = vec![format!(
+        "numbers only, for {}: ratios to the built-in reference server, measured at different times; weaker, and no change below \
+         {LEAST_TOLERANCE} is decided",
+        numbers.why
+    )];
+    lines.extend(numbers.differences.iter().map(|difference| match difference.severity {
+        Severity::NotComparable => format!("not comparable: {difference}"),
+        Severity::Note => format!("worth knowing: {difference}"),
+    }));
+    lines
 }
 
 /// How many cells came to which verdict, the gravest first: `1 regressed, 8 unchanged`.
@@ -196,6 +215,24 @@ fn sentence(cell: &CellReport, reason: Reason) -> Option<String> {
         }
         Reason::NotMeasured => "was not measured to its end, see above".to_owned(),
         Reason::NoValues => "has no round with a value in both arms".to_owned(),
+        Reason::NotComparable => {
+            "cannot be compared by numbers alone: the machine or the build is another one".to_owned()
+        }
+        Reason::ScenarioChanged => {
+            "cannot be compared by numbers alone: the scenario changed, it sends something else or under another load"
+                .to_owned()
+        }
+        Reason::NoReference => {
+            "cannot be compared by numbers alone: the baseline was not measured beside the reference server".to_owned()
+        }
+        Reason::OtherReference => {
+            "cannot be compared by numbers alone: another version of cargo-httpbench has another reference server"
+                .to_owned()
+        }
+        Reason::ReferenceFails => "cannot be compared: exchanges with the reference server failed".to_owned(),
+        Reason::ReferenceUnsteady => {
+            "cannot be compared: the reference server itself was unsteady; let nothing else run beside it".to_owned()
+        }
         Reason::WithinTolerance | Reason::Unsteady { .. } => return None,
     })
 }

@@ -113,6 +113,11 @@ pub struct VerdictObject<'run> {
     origin: &'run Origin,
     fingerprint: &'run Fingerprint,
     arms: &'run Arms,
+    /// `re-measured`: the arms took turns. `numbers-only`: by ratios to the reference server, which is weaker.
+    basis: &'static str,
+    numbers_only_because: Option<&'run str>,
+    /// What differs between the two machines and builds, where numbers alone are compared.
+    differences: Vec<String>,
     verdict: Verdict,
     why: Option<Reason>,
     baseline: Option<f64>,
@@ -159,6 +164,9 @@ fn verdict_object<'run>(
         origin: compared.origin,
         fingerprint: compared.fingerprint,
         arms: &package.arms_run,
+        basis: if compared.numbers.is_some() { "numbers-only" } else { "re-measured" },
+        numbers_only_because: compared.numbers.map(|numbers| numbers.why.as_str()),
+        differences: compared.numbers.iter().flat_map(|it| &it.differences).map(ToString::to_string).collect(),
         verdict: cell.verdict,
         why: cell.reason,
         baseline: cell.baseline,

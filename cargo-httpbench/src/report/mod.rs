@@ -17,6 +17,7 @@ pub use trace::render_trace;
 use crate::baseline::Fingerprint;
 use crate::baseline_arm::{OneSided, Origin};
 use crate::measure::MeasuredPackage;
+use crate::numbers_only::NumbersOnly;
 use crate::verdict::{Comparison, Judged};
 
 /// Everything that a report tells.
@@ -71,6 +72,8 @@ pub struct ComparedReport<'run> {
     pub with: &'run str,
     /// Which server that is, exactly.
     pub origin: &'run Origin,
+    /// Where its server was not measured again: why, and what is different.
+    pub numbers: Option<&'run NumbersOnly>,
     /// The machine, and how the candidate was built.
     pub fingerprint: &'run Fingerprint,
     /// What the two arms say.

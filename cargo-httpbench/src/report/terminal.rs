@@ -114,6 +114,9 @@ fn table_of_values(package: &PackageReport<'_>, width: usize) -> String {
 /// How it was measured: server, rounds, connections, profile, cores.
 fn set_up(package: &PackageReport<'_>, profile: &str) -> String {
     let measured = package.measured;
+    if !measured.has_results() {
+        return format!("{profile} profile, two stored baselines, nothing measured now");
+    }
     let connections = range(package.scenarios.iter().map(|judged| u64::from(judged.scenario.load.connections)));
     let rounds = if measured.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", measured.rounds) };
     let cores = if measured.cores.are_apart() {

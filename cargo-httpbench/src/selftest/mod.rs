@@ -33,6 +33,7 @@ use crate::reference::{self, launch_busy};
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged};
+use crate::warning::Warning;
 
 pub use plan::{Change, ParseError, Speed};
 pub use record::{CellRecord, Kept, Record, RoundRecord, SliceRecord, read_records};
@@ -165,6 +166,9 @@ fn soak(
         Length::Long(_) => (options.count.unwrap_or(LONG_COUNT), options.time),
     };
     let mut bench = reference::bench::bench(interrupt)?;
+    if cfg!(debug_assertions) {
+        shell.warning(&Warning::UnoptimisedBench { bench: "cargo-httpbench".to_owned() })?;
+    }
     let calibration =
         Calibration::of_this_machine(&mut bench, interrupt, &mut |progress| crate::run::show(&progress, shell))?;
     shell.verbose(&calibration.to_string());
@@ -212,6 +216,7 @@ fn one_comparison(
     let subject = Subject {
         package: &name,
         arms: vec![&pair.candidate, &pair.baseline],
+        reference: None,
         arms_run: match options.order {
             ArmOrder::Interleaved => Arms::default(),
             ArmOrder::Sequential => Arms::OneAtATime { why: "--sequential asks for it".to_owned() },
@@ -246,7 +251,7 @@ fn tell(
     load_at_start: Option<f64>,
     shell: &mut Shell,
 ) -> Result<()> {
-    let origin = Origin { commit: None, executable_sha256: calibration.executable_sha256.clone() };
+    let origin = Origin { commit: None, executable_sha256: Some(calibration.executable_sha256.clone()) };
     let one_sided = OneSided::default();
     let fingerprint: &Fingerprint = &calibration.fingerprint;
     let package = PackageReport {
@@ -255,6 +260,7 @@ fn tell(
         compared: Some(ComparedReport {
             with: "the built-in server",
             origin: &origin,
+            numbers: None,
             fingerprint,
             comparison,
             one_sided: &one_sided,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Length, SelftestOptions};
 use crate::report::quantity;
+use httpbench_core::model::Ratio;
 
 /// How fast the built-in server is to be, and how it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,8 +98,7 @@ impl fmt::Display for Change {
         if self.is_none() {
             return out.pad("equal servers");
         }
-        out.pad(&format!("{:+.4}", self.0 * 100.0).trim_end_matches('0').trim_end_matches('.'))?;
-        out.write_str(" % CPU")
+        out.pad(&format!("+{} CPU", Ratio(self.0)))
     }
 }
 
@@ -180,9 +180,9 @@ mod tests {
         assert_eq!(String::from(open), "3000@1000");
         assert_eq!("aa".parse(), Ok(Change::NONE));
         assert_eq!("+2.5%".parse(), Ok(Change(0.025)));
-        assert_eq!(Change(0.05).to_string(), "+5 % CPU");
-        assert_eq!(Change(0.025).to_string(), "+2.5 % CPU");
-        assert_eq!(Change(0.30).to_string(), "+30 % CPU");
+        assert_eq!(Change(0.05).to_string(), "+5% CPU");
+        assert_eq!(Change(0.025).to_string(), "+2.5% CPU");
+        assert_eq!(Change(0.30).to_string(), "+30% CPU");
         for wrong in ["", "fast", "0", "3000@", "@5", "-3", "3000@0"] {
             assert!(wrong.parse::<Speed>().is_err(), "{wrong}");
         }

@@ -69,6 +69,7 @@ impl Calibration {
         let subject = Subject {
             package: "calibration",
             arms: vec![&bare],
+            reference: None,
             arms_run: Arms::default(),
             cores: &cores,
             benches: std::slice::from_mut(bench),

@@ -22,7 +22,6 @@ struct RankSums {
 
 impl RankSums {
     /// Of `size` values among those that have these ranks.
-    #[expect(clippy::needless_range_loop, reason = "the index is the sum that is counted")]
     fn of(doubled_ranks: &[usize], size: usize) -> Self {
         let total: usize = doubled_ranks.iter().sum();
         // ways[k][s]: choices of k of the ranks seen so far whose sum is s. Counts stay exact in an f64 up to 2^53.

@@ -68,6 +68,18 @@ pub enum Reason {
     NoValues,
     /// There is a change, surely, and it lies within the tolerance.
     WithinTolerance,
+    /// Numbers only, of another machine or another build.
+    NotComparable,
+    /// Numbers only, of a scenario that sends something else now, or is loaded otherwise.
+    ScenarioChanged,
+    /// Numbers only, and the baseline was saved without measuring the reference server.
+    NoReference,
+    /// Numbers only, beside another version of the reference server.
+    OtherReference,
+    /// Numbers only, and exchanges with the reference server failed.
+    ReferenceFails,
+    /// Numbers only, and the reference server was not steady.
+    ReferenceUnsteady,
 }
 
 /// Compares every gated cell of a package, on what was measured so far.
