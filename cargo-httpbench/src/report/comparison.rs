@@ -38,7 +38,7 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     for line in legend(comparison, &package.arms_run) {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &line));
     }
-    for line in compared.numbers.iter().flat_map(|numbers| told_of_numbers(numbers)) {
+    for line in compared.numbers.iter().flat_map(|numbers| told_of_numbers(numbers, package)) {
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
     for name in &compared.one_sided.new {
@@ -56,12 +56,18 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
 }
 
 /// That numbers alone were compared, why, and what is different there.
-fn told_of_numbers(numbers: &NumbersOnly) -> Vec<String> {
+fn told_of_numbers(numbers: &NumbersOnly, package: &MeasuredPackage) -> Vec<String> {
     let mut lines = vec![format!(
         "numbers only, for {}: ratios to the built-in reference server, measured at different times; weaker, and no change below \
          {LEAST_TOLERANCE} is decided",
         numbers.why
     )];
+    if package.has_results() {
+        lines.push(format!(
+            "`cargo httpbench --save-baseline {}` on the code of that baseline keeps its server again",
+            numbers.baseline.name.as_str()
+        ));
+    }
     lines.extend(numbers.differences.iter().map(|difference| match difference.severity {
         Severity::NotComparable => format!("not comparable: {difference}"),
         Severity::Note => format!("worth knowing: {difference}"),

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use httpbench_core::model::Ratio;
 use serde::{Deserialize, Serialize};
 
 use super::{Length, SelftestOptions};
 use crate::report::quantity;
-use httpbench_core::model::Ratio;
 
 /// How fast the built-in server is to be, and how it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
