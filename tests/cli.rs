@@ -102,9 +102,18 @@ fn filter_that_matches_only_ignored_scenarios_says_so() {
 #[test]
 fn unknown_key_is_a_warning_with_the_nearest_key() {
     let project = Project::copy("plain");
-    project.write("httpbench.toml", "[defaults]\nconections = 3\n");
+    // A server that does not see its port ignores it, which is its own affair.
+    let text = "[defaults]\nconections = 3\n[limit]\np9 = \"20ms\"\n[server]\nargs = [\"{prot}\"]\n";
+    project.write("httpbench.toml", text);
     let outcome = project.httpbench().short().arg("index").run();
     outcome.assert_code(0).assert_stderr(&["warning", "conections", "connections", "httpbench.toml"]);
+    outcome.assert_stderr(&["httpbench.toml:6: `{prot}` in `server.args`", "`{port}`"]);
+    // A limit that does not exist is not passed over in the report, nor in JSON.
+    outcome.assert_stdout(&["not judged as asked", "httpbench.toml:4: unknown key `limit.p9`"]);
+    let json = project.httpbench().short().args(["index", "--message-format", "json"]).run();
+    json.assert_code(0);
+    let warned = |code: &str| json.json_lines().iter().any(|line| line["reason"] == "warning" && line["code"] == code);
+    assert!(warned("unknown-key") && warned("unknown-placeholder"), "{json}");
 }
 
 #[test]

@@ -110,7 +110,9 @@ impl Arms {
 fn undisturbed<'a>(mut run: impl FnMut() -> Httpbench<'a>) -> Outcome {
     let mut outcome = run().run();
     for _ in 0..REPEATS {
-        if !outcome.stdout.contains(r#""reason":"disturbed""#) {
+        // So busy a machine that a round holds too few exchanges for the tolerances in HUGE is disturbed, too.
+        let signs = [r#""reason":"disturbed""#, "a tolerance stands on a quantile"];
+        if !signs.iter().any(|sign| outcome.stdout.contains(sign)) {
             break;
         }
         wait_until_quiet(PATIENCE);
@@ -345,31 +347,36 @@ fn new_removed_and_renamed_scenarios_are_told_apart_and_a_removed_one_fails_in_c
 
     let third = "/// New.\n#[http_bench]\nfn third() -> Request {\n    Request::get(\"/page/3\")\n}\n\nfn main";
     with(&bench.replace("fn main", third));
-    let added = arms.run(&["--ci", "--baseline", "main", "--force-aa"]);
+    let added = arms.judge(&["--ci", "--baseline", "main", "--force-aa"]);
     added.assert_code(0).assert_stderr(&["new, not compared: third"]);
     let [sides] = &lines(&added, "one-sided")[..] else { panic!("{added}") };
     assert_eq!(sides["only_in_candidate"], serde_json::json!(["third"]));
     assert_eq!(sides["only_in_baseline"], serde_json::json!([]));
     assert!(verdicts(&added, "third").is_empty() && !verdicts(&added, "page").is_empty(), "{added}");
 
+    with(&bench.replace("Request::get(\"/page/1\")", "Request::get(\"/page/2\")"));
+    let redefined = arms.judge(&["page", "--ci", "--baseline", "main", "--force-aa"]);
+    redefined.assert_code(0).assert_stderr(&["changed since the baseline: page"]);
+    assert_eq!(lines(&redefined, "one-sided")[0]["redefined"], serde_json::json!(["page"]), "{redefined}");
+
     with(&bench.replace("fn page()", "fn first_page()"));
-    let renamed = arms.run(&["--baseline", "main", "--force-aa"]);
+    let renamed = arms.judge(&["--baseline", "main", "--force-aa"]);
     renamed.assert_code(0).assert_stderr(&["removed since the baseline: page", "looks like a rename to first_page"]);
     let [sides] = &lines(&renamed, "one-sided")[..] else { panic!("{renamed}") };
     assert_eq!(sides["only_in_candidate"], serde_json::json!(["first_page"]));
     let removed = serde_json::json!([{ "name": "page", "looks_renamed_to": "first_page" }]);
     assert_eq!(sides["only_in_baseline"], removed);
-    let ci = arms.run(&["--ci", "--baseline", "main", "--force-aa"]);
+    let ci = arms.judge(&["--ci", "--baseline", "main", "--force-aa"]);
     ci.assert_code(108).assert_stderr(&["removed since the baseline: page"]);
     // Who asks for `index` alone has not missed `page`.
-    arms.run(&["index", "--ci", "--baseline", "main", "--force-aa"])
+    arms.judge(&["index", "--ci", "--baseline", "main", "--force-aa"])
         .assert_code(0)
         .assert_silent_about(&["removed since the baseline"]);
 
     with(&bench.replace("fn page()", "fn b()").replace("fn index()", "fn a()"));
-    let nothing = arms.run(&["--baseline", "main", "--force-aa"]);
+    let nothing = arms.judge(&["--baseline", "main", "--force-aa"]);
     nothing.assert_code(0).assert_stderr(&["nothing could be compared", "new, not compared: a", "baseline: index"]);
-    arms.run(&["--ci", "--baseline", "main", "--force-aa"])
+    arms.judge(&["--ci", "--baseline", "main", "--force-aa"])
         .assert_code(108)
         .assert_stderr(&["nothing could be compared"]);
 }
@@ -386,6 +393,12 @@ fn damaged_executable_is_never_started_and_its_numbers_are_compared_instead() {
     let cell = cell(&outcome, "page", "throughput");
     assert_eq!(cell["basis"], "numbers-only", "{outcome}");
     assert!(cell["change"].is_number(), "{outcome}");
+
+    // Nor is one that a later version wrote, whatever the policy.
+    let text = arms.kept.join("main/changing/baseline.json");
+    fs::write(&text, r#"{ "schema": 9, "needs_httpbench": "3.1.0" }"#).expect("written");
+    let later = arms.run(&["page", "--baseline", "main", "--on-missing", "ignore"]);
+    later.assert_code(96).assert_stderr(&["cargo-httpbench ≥ 3.1.0"]);
 }
 
 #[test]
@@ -393,11 +406,28 @@ fn comparing_with_one_baseline_and_saving_another_leaves_the_first_as_it_was() {
     let arms = Arms::with_main();
     arms.project.write("httpbench.toml", HUGE);
     let before = arms.bytes_of("main");
-    let outcome = arms.run(&["--baseline", "main", "--save-baseline", "feature"]);
+    let outcome = arms.judge(&["--baseline", "main", "--save-baseline", "feature"]);
     outcome.assert_code(0).assert_stderr(&["baseline `feature`"]);
     assert!(!verdicts(&outcome, "page").is_empty(), "it is measured because it is to be kept\n{outcome}");
     assert_eq!(arms.bytes_of("main"), before);
     assert_eq!(arms.bytes_of("feature").len(), before.len());
+
+    // What others compare with is not replaced for a pull request, nor is anything measured for a folder that cannot be written.
+    let refused = |httpbench: Httpbench<'_>, exit: i32, words: &[&str]| {
+        let outcome = httpbench.args(SHORT).args(["page", "--save-baseline", "main"]).run();
+        outcome.assert_code(exit).assert_stderr(words);
+        assert!(lines(&outcome, "scenario").is_empty(), "it is refused before anything is measured\n{outcome}");
+    };
+    let pull_request = [("CI", "true"), ("GITHUB_ACTIONS", "true"), ("GITHUB_EVENT_NAME", "pull_request")];
+    let in_ci = pull_request.iter().fold(arms.httpbench(), |run, (name, value)| run.env(name, value));
+    refused(in_ci, 96, &["baseline `main` is not replaced", "allow-save-in-ci"]);
+    let file = arms.project.root().join("Cargo.toml");
+    refused(
+        arms.httpbench().env("HTTPBENCH_BASELINE_DIR", file),
+        110,
+        &["baselines cannot be written", "baseline-dir"],
+    );
+    assert_eq!(arms.bytes_of("main"), before);
 }
 
 #[test]
@@ -444,11 +474,13 @@ fn ctrl_c_in_a_comparison_leaves_no_process_and_no_worktree() {
     let before = arms.checkout();
     let mark = arms.project.beside("mark");
     // Both servers are up and under load when one of them has answered so often.
-    let run = arms.httpbench().args(["page", "--against", "HEAD", "--duration", "600s", "--warm-up", "0s"]);
+    let save = ["--save-baseline", "half"];
+    let run = arms.httpbench().args(["page", "--against", "HEAD", "--duration", "600s", "--warm-up", "0s"]).args(save);
     let mut run = run.env("MARK", &mark).env("MARK_AFTER", "200").start();
     run.wait_for_file(&mark);
     run.signal_group(Signal::SIGINT);
     run.wait().assert_code(130);
+    assert!(!arms.kept.join("half/changing").exists(), "half a baseline was saved");
     assert_eq!(arms.checkout(), before);
     assert_eq!(before[2].lines().count(), 1, "{before:?}");
 }

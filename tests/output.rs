@@ -64,6 +64,8 @@ fn json_is_alone_on_standard_output_and_every_line_says_what_it_is() {
     let lines = outcome.json_lines(); // Parses every line, and asserts `reason` and `schema`.
     assert!(!lines.is_empty(), "{outcome}");
     assert!(lines.iter().any(|line| line.to_string().contains("index")), "{outcome}");
+    let last = lines.last().expect("a line");
+    assert!(last["load_average_at_start"].is_number() && last["load_average_at_end"].is_number(), "{last}");
     assert!(!outcome.stderr.is_empty(), "human text belongs on standard error\n{outcome}");
     outcome.assert_silent_about(&["spam spam", "printed by the bench target"]);
 }

@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use crate::baseline::{
-    BaselineScenario, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition, identical,
+    Baseline, Field, Fingerprint, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition,
+    identical,
 };
 use crate::bench::Selection;
 use crate::cli::{ComparisonOptions, IdenticalServers};
@@ -44,8 +45,8 @@ pub struct BaselineArm {
     pub with: String,
     /// Which one exactly.
     pub origin: Origin,
-    /// The scenarios that were kept with it; a git revision has none of its own.
-    pub kept: Option<Vec<BaselineScenario>>,
+    /// What was kept with it; a git revision has no scenarios of its own.
+    pub kept: Option<Baseline>,
 }
 
 /// Which server a baseline arm is, for whoever reads a verdict long after.
@@ -57,13 +58,15 @@ pub struct Origin {
     pub executable_sha256: Option<Sha256Hex>,
 }
 
-/// Scenarios that only one side has.
+/// Scenarios that only one side has, or that are not on one side what they are on the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OneSided {
     /// In the candidate only: measured, and not compared.
     pub new: Vec<String>,
     /// In the baseline only.
     pub removed: Vec<Removed>,
+    /// On both sides, with another request or load than when the baseline was saved. The candidate's drives both arms.
+    pub redefined: Vec<String>,
 }
 
 /// A scenario that the baseline has and the candidate has not.
@@ -113,7 +116,7 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
         }
     }
     let spec = ServerSpec { executable, ..candidate.clone() };
-    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: Some(stored.baseline.scenarios) })))
+    Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: Some(stored.baseline) })))
 }
 
 /// A revision's server as an arm. `commit` is the one that it was built from.
@@ -157,20 +160,48 @@ impl BaselineArm {
     /// out is not missed.
     #[must_use]
     pub fn one_sided(&self, listed: &[Listed], selected: &[Selected], selection: &Selection) -> OneSided {
-        self.kept.as_ref().map_or_else(OneSided::default, |kept| OneSided::of(kept, listed, selected, selection))
+        self.kept
+            .as_ref()
+            .map_or_else(OneSided::default, |kept| OneSided::of(&kept.scenarios, listed, selected, selection))
+    }
+
+    /// How its executable was built and started otherwise than the candidate's, in words: both are measured on this machine by the
+    /// candidate's configuration, but what made the executable stays.
+    ///
+    /// # Errors
+    ///
+    /// When a file that the candidate copies cannot be read.
+    pub fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
+        let Some(kept) = &self.kept else { return Ok(Vec::new()) };
+        let built = here.compare(&kept.fingerprint).into_iter().filter(|difference| {
+            matches!(difference.field, Field::Target | Field::Profile | Field::Features | Field::Toolchain)
+        });
+        let started = SetUp::of(candidate)?.differences(&kept.set_up).into_iter();
+        let started = started.map(|difference| format!("{difference}, and the candidate's is taken for both"));
+        Ok(built.map(|difference| difference.to_string()).chain(started).collect())
     }
 }
 
 impl OneSided {
     /// What `kept` and the candidate do not share; the rest as [`BaselineArm::one_sided`].
     #[must_use]
-    pub fn of(kept: &[BaselineScenario], listed: &[Listed], selected: &[Selected], selection: &Selection) -> Self {
+    pub fn of(
+        kept: &[crate::baseline::BaselineScenario],
+        listed: &[Listed],
+        selected: &[Selected],
+        selection: &Selection,
+    ) -> Self {
         let new: Vec<&Selected> =
             selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
         let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
         let is_listed = |name: &str| listed.iter().any(|listed| listed.listing.name == name);
         let removed = kept.iter().filter(|kept| !is_listed(&kept.name) && selection.takes_name(&kept.name));
+        let kept_as = |scenario: &Selected| kept.iter().find(|kept| kept.name == scenario.listing.name);
+        let redefined = selected
+            .iter()
+            .filter(|scenario| kept_as(scenario).is_some_and(|kept| kept.definition != definition_of(scenario)));
         OneSided {
+            redefined: redefined.map(|scenario| scenario.listing.name.clone()).collect(),
             removed: removed
                 .map(|kept| Removed {
                     name: kept.name.clone(),
@@ -252,7 +283,7 @@ mod tests {
 
     use super::*;
     use crate::baseline::sample::{sample_baseline, scenario, server_spec};
-    use crate::baseline::{ExecutableRecord, Kept};
+    use crate::baseline::{BaselineScenario, ExecutableRecord, Kept};
     use crate::config::Layers;
 
     /// A scenario of the candidate that sends what the sample baseline's scenarios send to this target.
@@ -275,6 +306,7 @@ mod tests {
     fn one_sided(kept: Option<Vec<BaselineScenario>>, candidate: &[Selected], selection: &Selection) -> OneSided {
         let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let spec = server_spec(Path::new("/nowhere"));
+        let kept = kept.map(|scenarios| Baseline { scenarios, ..sample_baseline() });
         let arm = BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept };
         let listed: Vec<Listed> =
             candidate.iter().map(|scenario| Listed { bench: 0, listing: scenario.listing.clone() }).collect();
@@ -296,7 +328,10 @@ mod tests {
         let kept = vec![scenario("index", "/"), scenario("search", "/search")];
         let candidate = [selected("index", "/"), selected("cart", "/cart")];
         let sides = one_sided(Some(kept), &candidate, &Selection::default());
-        assert_eq!(sides, OneSided { new: vec!["cart".to_owned()], removed: vec![removed("search", None)] });
+        assert_eq!(
+            sides,
+            OneSided { new: vec!["cart".to_owned()], removed: vec![removed("search", None)], redefined: Vec::new() }
+        );
     }
 
     #[test]
@@ -309,6 +344,40 @@ mod tests {
         other_load.load.connections += 1;
         let sides = one_sided(Some(kept), &[other_load], &Selection::default());
         assert_eq!(sides.removed, [removed("search", None)]);
+    }
+
+    #[test]
+    fn scenario_with_another_request_or_load_than_it_was_kept_with_is_told() {
+        let kept = || Some(vec![scenario("index", "/"), scenario("search", "/search")]);
+        let moved = [selected("index", "/home"), selected("search", "/search")];
+        let sides = one_sided(kept(), &moved, &Selection::default());
+        assert_eq!(sides, OneSided { redefined: vec!["index".to_owned()], ..OneSided::default() });
+        let mut paced = selected("search", "/search");
+        paced.load.arrival_rate = Some(100.0);
+        let sides = one_sided(kept(), &[selected("index", "/"), paced], &Selection::default());
+        assert_eq!(sides.redefined, ["search"]);
+    }
+
+    #[test]
+    fn what_the_executable_was_made_with_is_told_and_the_machine_is_not() {
+        let candidate = server_spec(Path::new("/nowhere"));
+        let mut baseline = sample_baseline();
+        baseline.set_up = SetUp::of(&candidate).expect("it copies nothing");
+        let here = baseline.fingerprint.clone();
+        let of = |baseline: Baseline| {
+            let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
+            let arm = BaselineArm { spec: candidate.clone(), with: String::new(), origin, kept: Some(baseline) };
+            arm.differences(&candidate, &here).expect("nothing is copied")
+        };
+        let mut other_machine = baseline.clone();
+        other_machine.fingerprint.cpu_model = Some("another".to_owned());
+        assert_eq!(of(other_machine), Vec::<String>::new());
+        baseline.fingerprint.build.profile = "dev".to_owned();
+        baseline.set_up.args.push("--fast".to_owned());
+        assert_eq!(
+            of(baseline),
+            ["profile: `release` here, `dev` there", "the arguments differ, and the candidate's is taken for both",]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn rounds_that_decide(asked: u32, scenarios: usize, share: f64) -> u32 {
     asked.max(fewest_rounds(scenarios * CELLS_OF_A_SCENARIO, 1, ALPHA * share))
 }
 
-/// Measures both arms until every cell is settled or the rounds are used up, and confirms what regressed.
+/// Measures both arms until every cell is settled or the rounds are used up, and confirms what changed.
 ///
 /// `rounds` is what the plan holds ([`rounds_that_decide`]); should that decide nothing for so many cells, it grows to what can. `share` is this
 /// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
@@ -88,7 +88,7 @@ pub fn compare_with(
         }
     }
     let first = judge.look(campaign.measured(), &family, looks);
-    let mut concerned = first.regressed_scenarios();
+    let mut concerned = first.changed_scenarios();
     let exceeded = |index: &usize| !first_exceeded(&campaign.measured().scenarios[*index]).is_empty();
     concerned.extend(all.into_iter().filter(exceeded));
     concerned.sort_unstable();
@@ -105,7 +105,7 @@ fn plan_looks(cells: usize, rounds: u32, alpha: f64) -> Vec<u32> {
     if first + ROUNDS_BETWEEN_LOOKS <= last { vec![first, last] } else { vec![last] }
 }
 
-fn refuse(unsupported: &[Unsupported]) -> Error {
+pub(crate) fn refuse(unsupported: &[Unsupported]) -> Error {
     let lines = unsupported.iter().map(|refused| {
         format!(
             "`{}`: {} rests on {:.0} slower exchanges in a round; duration = \"{}\" would do",

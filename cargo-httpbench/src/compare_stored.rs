@@ -89,6 +89,7 @@ pub fn run(
         profile,
         elapsed: started.elapsed().max(Duration::from_millis(1)),
         load_average: LoadAverage::default(),
+        gaps: &[],
         end: End::Complete,
     };
     tell_report(&report, exit, shell)?;
@@ -152,7 +153,7 @@ fn beside(numbers: &NumbersOnly, candidate: &BaselineScenario, kept: Option<&Bas
     let Some(kept) = kept else { return Numbers { candidate: side_of(candidate), ..Numbers::default() } };
     let failing = (fails_of(kept, limit), fails_of(candidate, limit));
     let obstacle: Option<(Verdict, _)> = numbers.obstacle(kept.definition == candidate.definition, failing);
-    Numbers { baseline: side_of(kept), candidate: side_of(candidate), fresh: Vec::new(), obstacle }
+    Numbers { baseline: side_of(kept), candidate: side_of(candidate), obstacle, ..Numbers::default() }
 }
 
 /// A stored scenario as if it had just been measured, without any rounds: what families and reports know of one.
@@ -190,7 +191,9 @@ fn one_sided(there: &[BaselineScenario], here: &[BaselineScenario]) -> OneSided 
         .iter()
         .filter(|scenario| lacks(here, &scenario.name))
         .map(|gone| Removed { name: gone.name.clone(), looks_renamed_to: renamed(gone).map(|new| new.name.clone()) });
-    OneSided { removed: removed.collect(), new: new.iter().map(|scenario| scenario.name.clone()).collect() }
+    // What was redefined is told by its own verdict.
+    let new = new.iter().map(|scenario| scenario.name.clone()).collect();
+    OneSided { removed: removed.collect(), new, redefined: Vec::new() }
 }
 
 fn report_of(package: &ComparedPackage) -> PackageReport<'_> {
@@ -204,6 +207,7 @@ fn report_of(package: &ComparedPackage) -> PackageReport<'_> {
             fingerprint: &package.candidate.fingerprint,
             comparison: &package.comparison,
             one_sided: &package.one_sided,
+            differences: &[],
         }),
     }
 }

@@ -5,7 +5,7 @@ use std::process;
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCode {
-    /// 0: done, and nothing exceeded its limit.
+    /// 0: done: nothing regressed, and no limit is exceeded.
     Success,
     /// 1: something that should not happen did.
     Unexpected,

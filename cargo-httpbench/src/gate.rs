@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::baseline_arm::Removed;
-    use crate::verdict::{CellReport, Compared, Decision, Gated, Looks};
+    use crate::verdict::{ALPHA, CellReport, Compared, Decision, Gated, Looks};
 
     fn comparison(verdicts: &[Verdict]) -> Comparison {
         let gated =
@@ -70,8 +70,14 @@ mod tests {
             verdict,
             reason: None,
             detectable: None,
+            order_effect: None,
         };
-        Comparison { cells: verdicts.iter().map(cell).collect(), looks: Looks { planned: 1, this: 1 } }
+        Comparison {
+            cells: verdicts.iter().map(cell).collect(),
+            not_gated: Vec::new(),
+            looks: Looks { planned: 1, this: 1 },
+            alpha: ALPHA,
+        }
     }
 
     fn found(verdicts: &[Verdict], policy: &ComparisonOptions) -> ExitCode {
@@ -104,8 +110,8 @@ mod tests {
     #[test]
     fn nothing_compared_and_removed_scenarios_fail_only_where_missing_ones_do() {
         let removed = Removed { name: "list".to_owned(), looks_renamed_to: None };
-        let removed = OneSided { new: Vec::new(), removed: vec![removed] };
-        let new = OneSided { new: vec!["list".to_owned()], removed: Vec::new() };
+        let removed = OneSided { removed: vec![removed], ..OneSided::default() };
+        let new = OneSided { new: vec!["list".to_owned()], ..OneSided::default() };
         for (on_missing, expected) in [
             (OnMissing::Fail, ExitCode::NothingCompared),
             (OnMissing::Warn, ExitCode::Success),

@@ -26,6 +26,7 @@
 //! | [`reference`] | the built-in server, the ruler of numbers that are compared without an executable | what it is compared with |
 //! | [`selftest`] | how small a change is found on this machine, and how often in error | deciding |
 //! | [`looking`] | names, one exchange, a server that stays up | measuring |
+//! | [`load`](mod@load) | any URL, without a project; the engine runs in this process | judging by comparison |
 //!
 //! Scenarios, the load engine and the messages between the two processes stand in [`httpbench_core`]; the attribute in
 //! `httpbench-macros`.
@@ -45,6 +46,7 @@ pub mod error;
 pub mod exit_code;
 pub mod gate;
 pub mod interrupt;
+pub mod load;
 pub mod looking;
 pub mod measure;
 pub mod nearest;
@@ -52,6 +54,8 @@ pub mod numbers_only;
 pub mod prepare;
 pub mod process;
 pub mod reference;
+#[cfg(test)]
+mod refusal_tests;
 pub mod report;
 pub mod revision;
 pub mod run;

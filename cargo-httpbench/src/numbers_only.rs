@@ -11,7 +11,7 @@ use crate::baseline::{
 use crate::baseline_arm::{Origin, told};
 use crate::measure::{MeasuredPackage, MeasuredScenario, values};
 use crate::stats::median;
-use crate::verdict::{AgainstReference, Numbers, Reason, Side, Verdict, errors_limit};
+use crate::verdict::{AgainstReference, Numbers, Reason, Side, Verdict, disturbed, errors_limit, judge_saturation};
 
 /// A baseline of which only numbers are used.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,10 +75,10 @@ impl NumbersOnly {
     /// Every scenario of the candidate beside what the baseline kept of it.
     #[must_use]
     pub fn beside(&self, measured: &MeasuredPackage) -> Vec<Numbers> {
-        measured.scenarios.iter().map(|scenario| self.beside_one(scenario)).collect()
+        measured.scenarios.iter().map(|scenario| self.beside_one(measured, scenario)).collect()
     }
 
-    fn beside_one(&self, scenario: &MeasuredScenario) -> Numbers {
+    fn beside_one(&self, measured: &MeasuredPackage, scenario: &MeasuredScenario) -> Numbers {
         let against =
             |rounds: &[crate::measure::MeasuredRound]| rounds.iter().filter_map(AgainstReference::of).collect();
         let value = |metric: Metric| Some((metric, median(&values(&scenario.rounds, metric))?));
@@ -95,6 +95,9 @@ impl NumbersOnly {
             let failing = (fails_of(kept, limit), fails(counts.failed(), counts.started));
             numbers.obstacle = self.obstacle(definition == kept.definition, failing);
         }
+        let cores = measured.cores.are_apart().then_some(measured.cores.server.len());
+        numbers.saturation = judge_saturation(&scenario.rounds, cores);
+        numbers.obstacle = numbers.obstacle.or(disturbed(scenario).map(|reason| (Verdict::Inconclusive, reason)));
         if scenario.failure.is_some() {
             numbers.obstacle = Some((Verdict::Invalid, Reason::NotMeasured));
         }

@@ -328,7 +328,8 @@ impl<'run> Project<'run> {
             return Err(Error::new(
                 ExitCode::InvalidMeasurement,
                 format!("nothing was measured that `{}` could keep", name.as_str()),
-            ));
+            )
+            .help("mend what kept the scenarios from being measured, and save again"));
         }
         let fingerprint = self.fingerprint()?;
         let git = Git::new(&self.cargo.environment, self.interrupt);

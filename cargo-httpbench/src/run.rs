@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::interrupt::Interrupt;
+use crate::load;
 use crate::looking;
 use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
 use crate::numbers_only::NumbersOnly;
@@ -33,19 +34,19 @@ use crate::warning::Warning;
 ///
 /// What ends a run before it has a result. The caller shows it and exits with its code.
 pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) -> Result<ExitCode> {
-    // A selftest works in any folder.
-    if let Task::Selftest(options) = &invocation.task {
-        return selftest::run(invocation, options, shell, interrupt);
-    }
-    let project = Project::open(invocation, interrupt)?;
+    let project = || Project::open(invocation, interrupt);
     match &invocation.task {
-        Task::Serve => looking::serve(&project, shell, interrupt),
-        Task::List => looking::list(&project, invocation, shell),
-        Task::TraceOne(scenario) => looking::trace_one(&project, scenario, shell, interrupt),
-        Task::BuildOnly => build_only(&project, shell),
-        Task::Compare { baseline, candidate } => compare_stored::run(&project, baseline, candidate, invocation, shell),
-        Task::Baseline(command) => baseline::run(&project, command, shell),
-        Task::Run | Task::Selftest(_) => measure_all(&project, invocation, shell, interrupt),
+        Task::Load(options) => load::run(options, shell, interrupt),
+        Task::Selftest(options) => selftest::run(invocation, options, shell, interrupt),
+        Task::Compare { baseline, candidate } => {
+            compare_stored::run(&project()?, baseline, candidate, invocation, shell)
+        }
+        Task::Serve => looking::serve(&project()?, shell, interrupt),
+        Task::List => looking::list(&project()?, invocation, shell),
+        Task::TraceOne(scenario) => looking::trace_one(&project()?, scenario, shell, interrupt),
+        Task::BuildOnly => build_only(&project()?, shell),
+        Task::Baseline(command) => baseline::run(&project()?, command, shell),
+        Task::Run => measure_all(&project()?, invocation, shell, interrupt),
     }
 }
 
@@ -82,6 +83,7 @@ struct Compared {
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
+    differences: Vec<String>,
 }
 
 fn measure_all(
@@ -138,6 +140,7 @@ fn measure_all(
         elapsed: started.elapsed(),
         load_average: LoadAverage { at_start: load_at_start, at_end: load_average() },
         end,
+        gaps: &shell.warnings().iter().filter(|warning| warning.is_gap()).cloned().collect::<Vec<_>>(),
     };
     findings.extend(report.packages.iter().flat_map(|package| &package.scenarios).flat_map(Judged::findings));
     for compared in report.packages.iter().filter_map(|package| package.compared.as_ref()) {
@@ -253,13 +256,17 @@ fn measure_package(
         ),
         _ => OneSided::default(),
     };
+    let differences = match (&prepared.opponent, fingerprint) {
+        (Opponent::Arm(arm), Some(here)) => arm.differences(&prepared.server.spec, here),
+        _ => Ok(Vec::new()),
+    };
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
         _ => Ok(Arms::default()),
     };
-    let (arms_run, settled) = match settled {
-        Ok(arms) => (arms, Ok(())),
-        Err(error) => (Arms::default(), Err(error)),
+    let (arms_run, differences, settled) = match settled.and_then(|arms| Ok((arms, differences?))) {
+        Ok((arms, differences)) => (arms, differences, Ok(())),
+        Err(error) => (Arms::default(), Vec::new(), Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
     let opponent = match &prepared.opponent {
@@ -317,6 +324,7 @@ fn measure_package(
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
+        differences,
     });
     Measured { package, compared, ended }
 }
@@ -360,6 +368,7 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
+            differences: &compared.differences,
         }),
     }
 }

@@ -1,9 +1,8 @@
 //! The only module that writes to standard output and standard error.
 //!
 //! Standard output carries the answer: the report, a list, or JSON lines. Everything else goes to standard error. Nothing
-//! is drawn while a slice is measured, because nobody calls this module then.
+//! is drawn while a slice of a round is measured, because nobody calls this module then; `load` has one live line.
 
-use std::error::Error as StdError;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::cargo::{Color, Verbosity};
 use crate::cli::{MessageFormat, OutputOptions};
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
-use crate::report::json;
+use crate::report::{json, render_details, render_failure};
 use crate::style::{self, paint};
 use crate::warning::Warning;
 
@@ -114,50 +113,29 @@ impl Shell {
         self.object("warning", &json::warning_object(warning))
     }
 
+    /// What was warned of so far.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warned
+    }
+
     /// Says what failed: what happened, why, facts to look at, and what to do next; as a JSON line, too.
     ///
     /// # Errors
     ///
     /// As [`Shell::answer`].
     pub fn failure(&mut self, error: &Error) -> Result<()> {
-        self.explain(error);
+        self.say_lines(&render_failure(error));
         self.object("error", &json::error_object(error))
     }
 
     /// Says what stands behind an error: its causes, and the facts to look at.
     pub fn explain_details(&mut self, error: &Error) {
-        let mut cause = error.source();
-        if cause.is_some() {
-            self.say("");
-            self.say("Caused by:");
-        }
-        while let Some(reason) = cause {
-            for line in reason.to_string().lines() {
-                self.say(&format!("  {line}"));
-            }
-            cause = reason.source();
-        }
-        for details in &error.details {
-            self.say("");
-            self.say(&format!("{}:", details.title));
-            for line in &details.lines {
-                self.say(&format!("  {line}"));
-            }
-        }
+        self.say_lines(&render_details(error));
     }
 
-    fn explain(&mut self, error: &Error) {
-        self.labelled(style::ERROR, "error", &error.what);
-        self.explain_details(error);
-        let report = "this is a bug in cargo-httpbench: please report it with the command line and the text above";
-        let help = match error.exit {
-            ExitCode::Unexpected => Some(error.help.as_deref().unwrap_or(report)),
-            _ => error.help.as_deref(),
-        };
-        if let Some(help) = help {
-            self.say("");
-            self.labelled(style::HELP, "help", help);
-        }
+    fn say_lines(&mut self, text: &str) {
+        text.lines().for_each(|line| self.say(line));
     }
 
     /// Writes a part of the answer for a person: to standard output, or to standard error where that carries JSON.
@@ -219,6 +197,43 @@ impl Shell {
         bar.set_position(done);
         bar.set_message(format!("{step}, {} left", seconds(left)));
         bar.tick();
+    }
+
+    /// Shows how far a load has come, from 0 to 1, and how it goes. Draws on a terminal only, one line, as often as it is
+    /// called: the load goes on meanwhile, so that should be twice a second at most.
+    pub fn live(&mut self, verb: &'static str, share: f64, text: &str) {
+        /// Of the whole bar.
+        const STEPS: u64 = 1_000;
+        if self.verbosity == Verbosity::Quiet || !io::stderr().is_terminal() {
+            return;
+        }
+        let bar = self.progress.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{prefix:>12.green.bold} [{bar:25}] {wide_msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("=> "),
+            );
+            bar.set_prefix(verb);
+            bar
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
+        bar.set_position((share * 1_000.0) as u64);
+        bar.set_message(text.to_owned());
+        bar.tick();
+    }
+
+    /// Says what one reads in a log with `-v`, where no progress line tells it.
+    pub fn verbose_milestone(&mut self, verb: &str, object: &str) {
+        if self.is_verbose() {
+            self.milestone(verb, object);
+        }
+    }
+
+    /// Whether `-v` was given.
+    #[must_use]
+    pub fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
     }
 
     /// Takes the progress line away.

@@ -41,6 +41,19 @@ pub enum Warning {
         /// The key that was probably meant.
         nearest: Option<String>,
     },
+    /// A word in braces that is nearly a placeholder of ours, and so stays as it is.
+    UnknownPlaceholder {
+        /// The file that holds it.
+        file: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// The key of the text, with its tables: `server.args`.
+        key: String,
+        /// What stands there, with its braces.
+        placeholder: String,
+        /// The placeholder that was probably meant, with its braces.
+        nearest: &'static str,
+    },
     /// An environment variable that looks like one of ours, and is none.
     UnknownVariable {
         /// Its name.
@@ -151,6 +164,18 @@ pub enum Warning {
         /// Those that began while the schedule ran.
         reached: StartsPerSecond,
     },
+    /// Connections that are opened anew may meet the end of the local ports.
+    FewLocalPorts {
+        /// For one destination.
+        ports: u64,
+        /// That may be open at once.
+        connections: u64,
+    },
+    /// Nobody listens at an address that is loaded.
+    NobodyListens {
+        /// The address.
+        address: String,
+    },
 }
 
 impl Warning {
@@ -159,6 +184,7 @@ impl Warning {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::UnknownKey { .. } => "unknown-key",
+            Self::UnknownPlaceholder { .. } => "unknown-placeholder",
             Self::UnknownVariable { .. } => "unknown-variable",
             Self::ForeignBench { .. } => "foreign-bench",
             Self::UnoptimisedBench { .. } => "unoptimised-bench",
@@ -175,6 +201,24 @@ impl Warning {
             Self::RevisionsToolchain { .. } => "revisions-toolchain",
             Self::RevisionWithoutFeatures { .. } => "revision-without-features",
             Self::ArrivalRateNotReached { .. } => "arrival-rate-not-reached",
+            Self::FewLocalPorts { .. } => "few-local-ports",
+            Self::NobodyListens { .. } => "nobody-listens",
+        }
+    }
+}
+
+impl Warning {
+    /// Whether it says that something is not judged as it was asked for, so that the report must repeat it.
+    #[must_use]
+    pub fn is_gap(&self) -> bool {
+        const GATES: [&str; 2] = ["limit", "tolerance"];
+        match self {
+            Self::UnknownKey { key, nearest, .. } => {
+                let table = key.split('.').next();
+                table.into_iter().chain(nearest.as_deref()).any(|name| GATES.contains(&name))
+            }
+            Self::NotCompared { .. } => true,
+            _ => false,
         }
     }
 }
@@ -189,6 +233,11 @@ impl fmt::Display for Warning {
                     None => Ok(()),
                 }
             }
+            Self::UnknownPlaceholder { file, line, key, placeholder, nearest } => write!(
+                out,
+                "{}:{line}: `{placeholder}` in `{key}` is not filled in; did you mean `{nearest}`?",
+                file.display()
+            ),
             Self::UnknownVariable { name, nearest } => {
                 write!(out, "unknown environment variable `{name}` is not used; did you mean `{nearest}`?")
             }
@@ -268,6 +317,12 @@ impl fmt::Display for Warning {
                  engine cannot keep up, so its response times grow with the duration; ask for more `connections` or for a \
                  lower `arrival-rate`"
             ),
+            Self::FewLocalPorts { ports, connections } => write!(
+                out,
+                "this machine has {ports} local ports for one destination, and {connections} connections are opened again and \
+                 again: they may run out; widen `net.ipv4.ip_local_port_range` (sysctl) or keep connections alive"
+            ),
+            Self::NobodyListens { address } => write!(out, "nobody listens at {address}: connections are refused"),
         }
     }
 }
@@ -292,6 +347,17 @@ mod tests {
                 "/w/httpbench.toml:3: unknown key `server.bni` is not used; did you mean `bin`?",
             ),
             (key(None), "unknown-key", "/w/httpbench.toml:3: unknown key `server.bni` is not used"),
+            (
+                Warning::UnknownPlaceholder {
+                    file: PathBuf::from("/w/httpbench.toml"),
+                    line: 2,
+                    key: "server.args".to_owned(),
+                    placeholder: "{prot}".to_owned(),
+                    nearest: "{port}",
+                },
+                "unknown-placeholder",
+                "/w/httpbench.toml:2: `{prot}` in `server.args` is not filled in; did you mean `{port}`?",
+            ),
             (
                 Warning::UnknownVariable { name: "HTTPBENCH_ROUND".to_owned(), nearest: "HTTPBENCH_ROUNDS".to_owned() },
                 "unknown-variable",
@@ -397,10 +463,36 @@ mod tests {
                  cannot keep up, so its response times grow with the duration; ask for more `connections` or for a lower \
                  `arrival-rate`",
             ),
+            (
+                Warning::FewLocalPorts { ports: 100, connections: 64 },
+                "few-local-ports",
+                "this machine has 100 local ports for one destination, and 64 connections are opened again and again: they may \
+                 run out; widen `net.ipv4.ip_local_port_range` (sysctl) or keep connections alive",
+            ),
+            (
+                Warning::NobodyListens { address: "127.0.0.1:1".to_owned() },
+                "nobody-listens",
+                "nobody listens at 127.0.0.1:1: connections are refused",
+            ),
         ];
         for (warning, code, text) in cases {
             assert_eq!(warning.code(), code);
             assert_eq!(warning.to_string(), text);
         }
+    }
+
+    #[test]
+    fn gaps_are_what_a_gate_was_to_judge_and_does_not() {
+        let unknown = |key: &str, nearest: Option<&str>| Warning::UnknownKey {
+            file: PathBuf::from("httpbench.toml"),
+            line: 1,
+            key: key.to_owned(),
+            nearest: nearest.map(str::to_owned),
+        };
+        assert!(unknown("limit.p9", Some("p99")).is_gap());
+        assert!(unknown("tolerance.throughputs", Some("throughput")).is_gap());
+        assert!(unknown("limits", Some("limit")).is_gap(), "a whole table of limits");
+        assert!(Warning::NotCompared { why: String::new() }.is_gap());
+        assert!(!unknown("server.bni", Some("bin")).is_gap());
     }
 }

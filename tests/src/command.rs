@@ -54,6 +54,7 @@ pub struct Httpbench<'a> {
     id: String,
     deadline: Duration,
     stdout: Option<File>,
+    stdin: Option<File>,
 }
 
 impl<'a> Httpbench<'a> {
@@ -78,7 +79,7 @@ impl<'a> Httpbench<'a> {
             .env("TMPDIR", project.temporary())
             .env(RUN_VARIABLE, &id)
             .current_dir(project.root());
-        Self { project, command, id, deadline: DEADLINE, stdout: None }
+        Self { project, command, id, deadline: DEADLINE, stdout: None, stdin: None }
     }
 
     /// Calls the executable without the word `httpbench`, as nobody but a person does.
@@ -175,6 +176,15 @@ impl<'a> Httpbench<'a> {
         self
     }
 
+    /// Lets it read a file as standard input; without, there is nothing to read.
+    #[must_use]
+    pub fn stdin_from(mut self, path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let file = File::open(path);
+        self.stdin = Some(file.unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display())));
+        self
+    }
+
     /// Runs it to its end.
     #[track_caller]
     #[must_use]
@@ -197,7 +207,7 @@ impl<'a> Httpbench<'a> {
         let mut child = self
             .command
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(self.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(self.stdout.map_or_else(Stdio::piped, Stdio::from))
             .stderr(Stdio::piped())
             .spawn()

@@ -7,21 +7,21 @@ use crate::config::LoadSettings;
 
 /// Equal for equal requests under equal load.
 ///
-/// Of the load only what changes the measured values counts: connections, the arrival rate and timeouts. Durations, rounds, tolerances and limits
+/// Of the load only what changes the measured values counts: connections, arrival rate and timeouts. Durations, rounds, tolerances and limits
 /// change how well something is known, not what it is.
 #[must_use]
 pub fn definition(request: Option<&RequestSummary>, load: &LoadSettings) -> Sha256Hex {
     let request = request.map(|request| {
         [request.method.clone(), request.target.clone(), request.body_bytes.to_string(), request.checksum.to_string()]
     });
-    let load_arrivals = load.arrival_rate;
+    let arrival_rate = load.arrival_rate;
     let load = [
         format!("connections {}", load.connections),
         format!("request timeout {} ns", load.request_timeout.0),
         format!("connect timeout {} ns", load.connect_timeout.0),
     ];
-    // Said only of open loops: baselines of closed ones that were saved before there were any stay what they are.
-    let arrivals = load_arrivals.map(|per_second| format!("arrival rate {per_second}/s"));
+    // A closed loop has none, and keeps the sum that earlier baselines have.
+    let arrivals = arrival_rate.map(|per_second| format!("arrival rate {per_second} per second"));
     Sha256Hex::of_texts(request.iter().flatten().chain(&load).chain(&arrivals).map(String::as_str))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::load_flags::{self, LoadUrlFlags};
 use crate::baseline::BaselineName;
 use crate::config;
 use crate::selftest::{Change, Speed};
@@ -28,6 +29,7 @@ Examples:
   cargo httpbench baseline list                Print the baselines that are kept
   cargo httpbench selftest                     What can be found on this machine, in about three minutes
   cargo httpbench serve --bin shop             Start the server as a run would, and keep it up
+  cargo httpbench load http://localhost:8080/  Load whatever listens there, without a project
 
 Configuration: `httpbench.toml` beside `Cargo.toml`, or `[package.metadata.httpbench]` in it; those of the workspace's root are \
 the defaults. A later layer wins: built-in, workspace, package, attribute of the scenario, `HTTPBENCH_*` environment, command line. \
@@ -35,17 +37,18 @@ Variables: HTTPBENCH_CONNECTIONS, HTTPBENCH_THREADS, HTTPBENCH_DURATION, HTTPBEN
 HTTPBENCH_REQUEST_TIMEOUT, HTTPBENCH_CONNECT_TIMEOUT, HTTPBENCH_BASELINE_DIR.
 
 Exit codes:
-    0  done, and nothing exceeded its limit
+    0  done: nothing regressed, and no limit is exceeded
     1  something that should not happen did: please report it
     2  the command line is wrong
     4  no scenario is selected
    96  the configuration is wrong, or a baseline cannot be read
-  100  a limit is exceeded
+  100  something regressed, or a limit is exceeded
   101  cargo could not build the server or the bench target
   102  `cargo metadata` failed
   104  the scenarios could not be listed
   105  the server did not get ready, or died
   107  the measurement is invalid
+  108  inconclusive or nothing to compare with, where the policy says that this fails
   110  output could not be written
   130  ended by Ctrl-C (143 by SIGTERM), with everything cleaned up";
 
@@ -86,11 +89,14 @@ pub(super) enum Command {
     Compare(Box<CompareFlags>),
     /// Compare built-in servers on this machine: how small a change is found, in what time, how often in error
     Selftest(Box<SelftestFlags>),
+    /// Load any URL, without a project: as fast as it goes, or on a schedule; and report what came back
+    #[command(after_long_help = load_flags::AFTER_LONG_HELP, after_help = AFTER_HELP)]
+    Load(Box<LoadUrlFlags>),
 }
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 7] = ["run", "list", "serve", "baseline", "compare", "selftest", "help"];
+    pub(super) const NAMES: [&str; 8] = ["run", "list", "serve", "baseline", "compare", "selftest", "load", "help"];
 }
 
 #[derive(Debug, Args)]

@@ -8,9 +8,10 @@ use super::flags::{
     FormatFlag, ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags,
     SelectionFlags, SelftestFlags, ServeFlags, StoreFlags,
 };
+use super::load_flags::LoadUrlFlags;
 use super::{
     ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
-    OutputOptions, Task,
+    OutputOptions, Task, load_meaning,
 };
 use crate::baseline::{BaselineCommand, Ci, Replacing};
 use crate::bench::{Ignored, Matching, Selection};
@@ -42,6 +43,7 @@ pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
         Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
         Some(Command::Compare(flags)) => Ok(compare(*flags, ci)),
         Some(Command::Selftest(flags)) => Ok(selftest(*flags)),
+        Some(Command::Load(flags)) => load_url(*flags),
     }
 }
 
@@ -89,6 +91,19 @@ fn serve(flags: ServeFlags) -> Invocation {
         seed: None,
         output,
     }
+}
+
+fn load_url(flags: LoadUrlFlags) -> Result<Invocation, clap::Error> {
+    let output = output(&flags.output);
+    Ok(Invocation {
+        task: Task::Load(Box::new(load_meaning::options(flags)?)),
+        cargo: CargoOptions { verbosity: output.verbosity, color: output.color, ..CargoOptions::default() },
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        comparison: ComparisonOptions::default(),
+        seed: None,
+        output,
+    })
 }
 
 fn baseline(flags: BaselineFlags) -> Invocation {

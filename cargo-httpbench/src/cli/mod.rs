@@ -4,17 +4,22 @@
 //! in the type of the module that acts on it.
 
 mod flags;
+mod load_flags;
+mod load_meaning;
 mod meaning;
 
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
 use crate::baseline::{BaselineCommand, BaselineName, Ci};
 use crate::bench::Selection;
 use crate::cargo::{CargoOptions, Color, Verbosity};
 use crate::config::LoadLayer;
 use crate::environment::Environment;
+use crate::load::LoadOptions;
+use crate::nearest::nearest;
 use crate::revision::Against;
 use crate::selftest::SelftestOptions;
 
@@ -61,6 +66,8 @@ pub enum Task {
     },
     /// Compare built-in servers, to tell what can be found here.
     Selftest(Box<SelftestOptions>),
+    /// Load URLs, without a project.
+    Load(Box<LoadOptions>),
 }
 
 /// What a measurement is compared with and kept as, and what decides whether that passes.
@@ -172,7 +179,30 @@ fn parse_in(args: impl IntoIterator<Item = OsString>, ci: Ci) -> Result<Invocati
     if args.get(1).is_some_and(|first| first == "httpbench") {
         args.remove(1);
     }
-    meaning::of(flags::Flags::try_parse_from(args)?, ci)
+    let flags = flags::Flags::try_parse_from(args).map_err(with_near_suggestions)?;
+    meaning::of(flags, ci)
+}
+
+/// Takes away what clap suggests beyond a slip of the fingers: `--rounds` is not what `--bogus` meant.
+fn with_near_suggestions(mut error: clap::Error) -> clap::Error {
+    for (typed, suggested) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(word)) = error.get(typed) else { continue };
+        let near =
+            |candidate: &str| nearest(word.trim_start_matches('-'), [candidate.trim_start_matches('-')]).is_some();
+        let far = match error.get(suggested) {
+            Some(ContextValue::String(one)) => !near(one),
+            Some(ContextValue::Strings(several)) => !several.iter().any(|one| near(one)),
+            _ => false,
+        };
+        if far {
+            _ = error.remove(suggested);
+        }
+    }
+    error
 }
 
 /// The command line as clap knows it, for completions and manual pages.

@@ -196,13 +196,35 @@ fn help_is_worth_reading_and_names_every_exit_code() {
     let error = read("--help").expect_err("help");
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
     let help = error.to_string();
-    for word in ["Examples:", "Exit codes:", "\n    4  ", "\n  110  ", "HTTPBENCH_WARM_UP", "cargo httpbench run list"]
-    {
+    for word in ["Examples:", "Exit codes:", "HTTPBENCH_WARM_UP", "cargo httpbench run list"] {
         assert!(help.contains(word), "{word}: {help}");
     }
+    for code in [0, 1, 2, 4, 96, 100, 101, 102, 104, 105, 107, 108, 110, 130] {
+        assert!(help.contains(&format!("\n  {code:>3}  ")), "{code}: {help}");
+    }
+    assert!(help.contains("100  something regressed, or a limit is exceeded"), "{help}");
     let undocumented: Vec<_> =
         command().get_arguments().filter(|arg| arg.get_help().is_none()).map(|arg| arg.get_id().to_string()).collect();
     assert_eq!(undocumented, Vec::<String>::new());
+}
+
+#[test]
+fn only_what_a_slip_of_the_fingers_makes_of_a_flag_is_suggested() {
+    for (line, suggestion) in [
+        ("--bogus", None),
+        ("--x", None),
+        ("--conections 3", Some("'--connections'")),
+        ("--message-format jsn", Some("'json'")),
+        ("--message-format xml", None),
+        ("baseline lst", Some("'list'")),
+        ("baseline frobnicate", None),
+    ] {
+        let told = read(line).expect_err(line).to_string();
+        match suggestion {
+            Some(suggestion) => assert!(told.contains("similar") && told.contains(suggestion), "{line}: {told}"),
+            None => assert!(!told.contains("similar"), "{line}: {told}"),
+        }
+    }
 }
 
 fn name(text: &str) -> BaselineName {

@@ -15,6 +15,7 @@ use crate::baseline::Saving;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::nearest::nearest;
+use crate::server::near_misses;
 use crate::warning::Warning;
 
 const SECTIONS: [&str; 4] = ["server", "defaults", "tolerance", "limit"];
@@ -100,11 +101,16 @@ impl<'t> Document<'t> {
             let path = format!("server.{name}");
             match name {
                 "bin" => server.bin = Some(self.text(&path, value)?),
-                "args" => server.args = Some(self.texts(&path, value)?),
+                "args" => {
+                    server.args = Some(self.texts(&path, value)?);
+                    self.check_placeholders(&path, value);
+                }
                 "env" => {
                     for (name, value) in self.table(&path, value)? {
                         let name = name.get_ref().to_string();
-                        let value = self.text(&format!("{path}.{name}"), value)?;
+                        let path = format!("{path}.{name}");
+                        self.check_placeholders(&path, value);
+                        let value = self.text(&path, value)?;
                         server.env.insert(name, value);
                     }
                 }
@@ -112,8 +118,14 @@ impl<'t> Document<'t> {
                 "copy" => {
                     server.copy = Some(self.texts(&path, value)?.into_iter().map(PathBuf::from).collect());
                 }
-                "setup" => server.setup = Some(self.command(&path, value)?),
-                "teardown" => server.teardown = Some(self.command(&path, value)?),
+                "setup" => {
+                    server.setup = Some(self.command(&path, value)?);
+                    self.check_placeholders(&path, value);
+                }
+                "teardown" => {
+                    server.teardown = Some(self.command(&path, value)?);
+                    self.check_placeholders(&path, value);
+                }
                 "working-dir" => server.working_dir = Some(PathBuf::from(self.text(&path, value)?)),
                 "ready" => server.ready = self.ready(self.table(&path, value)?)?,
                 "stop-timeout" => server.stop_timeout = Some(self.quantity(&path, value, value::duration_or_zero)?),
@@ -223,6 +235,26 @@ impl<'t> Document<'t> {
 
     fn table<'d, 'i>(&self, path: &str, value: &'d Spanned<DeValue<'i>>) -> Result<&'d DeTable<'i>> {
         value.get_ref().as_table().ok_or_else(|| self.wrong(path, value, TABLE))
+    }
+
+    /// Warns of words in braces that are nearly one of ours. Any other may be the server's own, and stays as it is.
+    fn check_placeholders(&mut self, path: &str, value: &Spanned<DeValue<'_>>) {
+        let texts: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => vec![value],
+        };
+        for value in texts {
+            let Some(text) = value.get_ref().as_str() else { continue };
+            for (word, nearest) in near_misses(text) {
+                self.warnings.push(Warning::UnknownPlaceholder {
+                    file: self.file.to_owned(),
+                    line: self.line(value.span().start),
+                    key: path.to_owned(),
+                    placeholder: word.to_owned(),
+                    nearest,
+                });
+            }
+        }
     }
 
     fn text(&self, path: &str, value: &Spanned<DeValue<'_>>) -> Result<String> {
@@ -419,6 +451,30 @@ peak-memory = "200MB"
                 "/w/httpbench.toml:9: unknown key `tolerance.errors` is not used",
             ]
         );
+    }
+
+    #[test]
+    fn placeholder_that_is_nearly_one_of_ours_is_warned_of() {
+        let text = "[server]\nargs = [\"--listen\",\n\"{hots}:{prot}\"]\nenv = { LOG = \"{name} {port}\", DB = \"{dri}/a\" }\n";
+        let (_, warnings) = read(text).expect("only warnings");
+        assert_eq!(
+            warnings,
+            [
+                "/w/httpbench.toml:3: `{hots}` in `server.args` is not filled in; did you mean `{host}`?",
+                "/w/httpbench.toml:3: `{prot}` in `server.args` is not filled in; did you mean `{port}`?",
+                "/w/httpbench.toml:4: `{dri}` in `server.env.DB` is not filled in; did you mean `{dir}`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn misspelt_limit_is_warned_of_as_what_is_not_judged() {
+        let mut document =
+            Document::new(Path::new("/w/httpbench.toml"), "[limit]\np9 = \"20ms\"\n[limts]\np99 = \"20ms\"\n");
+        let root = document.parse().expect("TOML");
+        document.layer(root.get_ref()).expect("only warnings");
+        assert_eq!(document.warnings.len(), 2);
+        assert!(document.warnings.iter().all(Warning::is_gap), "{:?}", document.warnings);
     }
 
     #[test]

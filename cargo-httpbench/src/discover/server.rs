@@ -154,4 +154,5 @@ fn unknown(
 fn ambiguous(several: &[(&Package, &Target)], name: &str, exit: ExitCode) -> Error {
     Error::new(exit, format!("several packages have a binary `{name}`"))
         .details("choices", several.iter().map(|(package, _)| format!("-p {} --bin {name}", package.name)))
+        .help("choose the package with `-p`")
 }

@@ -20,7 +20,7 @@ use crate::exit_code::ExitCode;
 use crate::measure::{Arms, CANDIDATE, MeasuredPackage, MeasuredRound, values};
 use crate::server::Server;
 use crate::stats::spread;
-use crate::verdict::{ALPHA, CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
+use crate::verdict::{CellReport, Difference, Gated, Judged, LimitVerdict, Reason, Saturation, Verdict};
 use crate::warning::Warning;
 
 /// `reason: "scenario"`: all that was measured and judged of one scenario.
@@ -88,11 +88,12 @@ struct MetricObject {
 
 /// Times of all rounds together.
 #[derive(Debug, Serialize)]
-struct TimesObject {
+pub(super) struct TimesObject {
     count: u64,
     min_ns: Option<Nanos>,
     mean_ns: Option<Nanos>,
     p50_ns: Option<Nanos>,
+    p75_ns: Option<Nanos>,
     p90_ns: Option<Nanos>,
     p95_ns: Option<Nanos>,
     p99_ns: Option<Nanos>,
@@ -132,6 +133,7 @@ pub struct VerdictObject<'run> {
     fresh_rounds: usize,
     discarded_rounds: usize,
     detectable_change: Option<f64>,
+    order_effect: Option<f64>,
 }
 
 /// The objects of a package's comparison; none where there is one arm.
@@ -174,13 +176,14 @@ fn verdict_object<'run>(
         change: cell.decision.estimate.map(change),
         change_low: ends.map(|ends| ends[0]),
         change_high: ends.map(|ends| ends[1]),
-        confidence: 1.0 - 2.0 * compared.comparison.looks.alpha(ALPHA),
+        confidence: compared.comparison.confidence(),
         p_worse: cell.decision.p_worse,
         p_better: cell.decision.p_better,
         rounds: cell.rounds,
         fresh_rounds: cell.fresh_rounds,
         discarded_rounds: scenario.discarded.len(),
         detectable_change: cell.detectable.map(|difference| difference.0.exp_m1()),
+        order_effect: cell.order_effect,
     }
 }
 
@@ -286,12 +289,13 @@ fn metric_object(metric: Metric, rounds: &[MeasuredRound]) -> MetricObject {
     }
 }
 
-fn times(histogram: &Histogram) -> TimesObject {
+pub(super) fn times(histogram: &Histogram) -> TimesObject {
     TimesObject {
         count: histogram.count(),
         min_ns: histogram.min(),
         mean_ns: histogram.mean(),
         p50_ns: histogram.quantile(0.50),
+        p75_ns: histogram.quantile(0.75),
         p90_ns: histogram.quantile(0.90),
         p95_ns: histogram.quantile(0.95),
         p99_ns: histogram.quantile(0.99),
@@ -405,13 +409,15 @@ pub fn warning_object(warning: &Warning) -> WarningObject {
     WarningObject { code: warning.code(), text: warning.to_string() }
 }
 
-/// `reason: "one-sided"`: the scenarios that only one side of a comparison has.
+/// `reason: "one-sided"`: the scenarios that only one side of a comparison has, or that have changed, and what else differs.
 #[derive(Debug, Serialize)]
 pub struct OneSidedObject<'run> {
     package: &'run str,
     with: &'run str,
     only_in_candidate: &'run [String],
     only_in_baseline: &'run [Removed],
+    redefined: &'run [String],
+    differences: &'run [String],
 }
 
 /// The object of the scenarios that only one side has.
@@ -425,6 +431,8 @@ pub fn one_sided_object<'run>(
         with: compared.with,
         only_in_candidate: &compared.one_sided.new,
         only_in_baseline: &compared.one_sided.removed,
+        redefined: &compared.one_sided.redefined,
+        differences: compared.differences,
     }
 }
 

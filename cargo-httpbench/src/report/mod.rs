@@ -1,15 +1,22 @@
 //! One format, one file. A format lays out what is handed to it; it measures, judges and prints nothing.
 
 mod comparison;
+mod failure;
 pub mod json;
+mod load;
+pub mod load_json;
 pub mod quantity;
 mod selftest;
 mod table;
+#[cfg(test)]
+mod telling_tests;
 mod terminal;
 mod trace;
 
 use std::time::Duration;
 
+pub use failure::{render_details, render_failure};
+pub use load::{Detail, render_load};
 pub use selftest::render_selftest;
 pub use terminal::render_report;
 pub use trace::render_trace;
@@ -19,6 +26,7 @@ use crate::baseline_arm::{OneSided, Origin};
 use crate::measure::MeasuredPackage;
 use crate::numbers_only::NumbersOnly;
 use crate::verdict::{Comparison, Judged};
+use crate::warning::Warning;
 
 /// Everything that a report tells.
 #[derive(Debug)]
@@ -33,6 +41,8 @@ pub struct Report<'run> {
     pub load_average: LoadAverage,
     /// Whether a signal ended it before its end: what is told is what there was until then.
     pub end: End,
+    /// The warnings that say that something is not judged as it was asked for: a limit that was misspelt, a baseline that is missing.
+    pub gaps: &'run [Warning],
 }
 
 /// How a measurement ended.
@@ -80,4 +90,6 @@ pub struct ComparedReport<'run> {
     pub comparison: &'run Comparison,
     /// The scenarios that only one side has.
     pub one_sided: &'run OneSided,
+    /// How the baseline's server was built and configured otherwise, in words.
+    pub differences: &'run [String],
 }

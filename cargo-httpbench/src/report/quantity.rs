@@ -73,7 +73,9 @@ fn number(value: f64) -> String {
     if value >= 999.5 { count(value.round() as u64) } else { three_digits(value) }
 }
 
-fn three_digits(value: f64) -> String {
+/// Three significant digits, or all before the point: `1234`, `12.3`, `0.12`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     match value {
         value if value >= 99.95 => format!("{value:.0}"),
         value if value >= 9.995 => format!("{value:.1}"),

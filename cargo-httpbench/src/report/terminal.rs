@@ -8,10 +8,11 @@ use httpbench_core::model::{Metric, Nanos};
 use super::quantity;
 use super::table::{Align, Cell, Column, Weight, render};
 use super::{End, PackageReport, Report, comparison};
+use crate::config::LoadSettings;
 use crate::measure::values;
 use crate::stats::spread;
 use crate::style::{self, paint};
-use crate::verdict::{Judged, LimitState, LimitVerdict};
+use crate::verdict::{Judged, LimitState, LimitVerdict, Saturation};
 use crate::warning::StartsPerSecond;
 
 /// A quantile rests on enough exchanges from this many beyond it in each round (DESIGN, section 7).
@@ -34,6 +35,9 @@ const COLUMNS: [Column; 9] = [
 pub fn render_report(report: &Report<'_>, width: usize) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "\n{}", story(report));
+    for gap in report.gaps {
+        let _ = writeln!(text, "{}: {gap}", paint(style::WARNING, "not judged as asked"));
+    }
     for package in &report.packages {
         text.push('\n');
         text.push_str(&package_section(package, report, width));
@@ -88,16 +92,38 @@ fn package_section(package: &PackageReport<'_>, report: &Report<'_>, width: usiz
     );
     if let Some(compared) = &package.compared {
         let _ = writeln!(text, "compared with {}", compared.with);
+        for difference in compared.differences {
+            let _ = writeln!(text, "  {}", paint(style::WARNING, difference));
+        }
     }
     text.push('\n');
     match &package.compared {
         Some(compared) => text.push_str(&comparison::render_comparison(measured, compared, width)),
         None => text.push_str(&table_of_values(package, width)),
     }
+    let most = most_rounds(package);
     for judged in &package.scenarios {
+        if let Some(stopped) = stopped_early(judged, most) {
+            let _ = writeln!(text, "\n{}: {stopped}", paint(style::ERROR, judged.scenario.name()));
+        }
         text.push_str(&explanation(judged));
+        // Beside a comparison, its cells say it.
+        if let (Some(saturation), None) = (judged.saturation, &package.compared) {
+            let _ = writeln!(text, "\n{}: {}", paint(style::WARNING, judged.scenario.name()), saturated(saturation));
+        }
     }
     text
+}
+
+/// What a scenario that failed rests on, where the others have `most` rounds.
+fn stopped_early(judged: &Judged<'_>, most: usize) -> Option<String> {
+    let failure = judged.scenario.failure.as_ref()?;
+    let rests = match judged.scenario.rounds.len() {
+        0 => "it has no round".to_owned(),
+        rounds if rounds < most => format!("its numbers are those of {rounds} of {most} rounds"),
+        _ => "its last round is missing".to_owned(),
+    };
+    Some(format!("could not be measured to its end: {}; {rests}; mend that, and run again", failure.what))
 }
 
 /// What a single arm says, scenario by scenario.
@@ -111,41 +137,62 @@ fn table_of_values(package: &PackageReport<'_>, width: usize) -> String {
     text
 }
 
-/// How it was measured: server, rounds, connections, profile, cores.
+/// How it was measured: profile, rounds, load, cores. Loads that differ stand in lines of their own.
 fn set_up(package: &PackageReport<'_>, profile: &str) -> String {
     let measured = package.measured;
     if !measured.has_results() {
         return format!("{profile} profile, two stored baselines, nothing measured now");
     }
-    let connections = range(package.scenarios.iter().map(|judged| u64::from(judged.scenario.load.connections)));
-    let rounds = if measured.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", measured.rounds) };
     let cores = if measured.cores.are_apart() {
         format!("engine on core {}, server on core {}", list(&measured.cores.engine), list(&measured.cores.server))
     } else {
         "engine and server share the cores".to_owned()
     };
-    let arrivals = arrival_rates(package);
-    format!("{profile} profile, {rounds}, {connections} connections{arrivals}, {cores}")
-}
-
-/// From the lowest to the highest of the open loops; nothing if there is none.
-fn arrival_rates(package: &PackageReport<'_>) -> String {
-    let mut rates: Vec<f64> = package.scenarios.iter().filter_map(|judged| judged.scenario.load.arrival_rate).collect();
-    rates.sort_by(f64::total_cmp);
-    let text = |per_second: f64| StartsPerSecond::from(per_second).to_string();
-    match (rates.first(), rates.last()) {
-        (Some(low), Some(high)) if low != high => format!(", arrival rates {}–{}/s", text(*low), text(*high)),
-        (Some(low), _) => format!(", arrival rate {}/s", text(*low)),
-        _ => String::new(),
+    let rounds = rounds(package);
+    match &loads(package)[..] {
+        [(load, _)] => format!("{profile} profile, {rounds}, {load}, {cores}"),
+        loads => {
+            let mut text = format!("{profile} profile, {rounds}, {cores}");
+            for (load, scenarios) in loads {
+                let _ = write!(text, "\n  {load}: {}", scenarios.join(", "));
+            }
+            text
+        }
     }
 }
 
-fn range(values: impl Iterator<Item = u64> + Clone) -> String {
-    match (values.clone().min(), values.max()) {
-        (Some(low), Some(high)) if low != high => format!("{low}–{high}"),
-        (Some(low), _) => low.to_string(),
-        _ => String::new(),
+/// The rounds that there were: fewer than planned where they settled everything or a signal came. A scenario that broke off earlier
+/// than the others is told beside its name.
+fn rounds(package: &PackageReport<'_>) -> String {
+    let planned = package.measured.rounds as usize;
+    let most = most_rounds(package);
+    let count = |rounds: usize| if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+    if most == planned { count(most) } else { format!("{most} of {}", count(planned)) }
+}
+
+fn most_rounds(package: &PackageReport<'_>) -> usize {
+    package.scenarios.iter().map(|judged| judged.scenario.rounds.len()).max().unwrap_or(0)
+}
+
+/// Every load, with the scenarios that were driven by it.
+fn loads<'run>(package: &PackageReport<'run>) -> Vec<(String, Vec<&'run str>)> {
+    let mut loads: Vec<(String, Vec<&str>)> = Vec::new();
+    for judged in &package.scenarios {
+        let load = load_of(&judged.scenario.load);
+        match loads.iter_mut().find(|(known, _)| *known == load) {
+            Some((_, scenarios)) => scenarios.push(judged.scenario.name()),
+            None => loads.push((load, vec![judged.scenario.name()])),
+        }
     }
+    loads
+}
+
+fn load_of(load: &LoadSettings) -> String {
+    let connections =
+        if load.connections == 1 { "1 connection".to_owned() } else { format!("{} connections", load.connections) };
+    let arrivals =
+        load.arrival_rate.map(|per_second| format!(", arrival rate {}/s", StartsPerSecond::from(per_second)));
+    connections + &arrivals.unwrap_or_default()
 }
 
 fn list(cores: &[u32]) -> String {
@@ -222,7 +269,7 @@ fn times(package: &PackageReport<'_>) -> String {
 
 /// What the signs in the table mean, as far as they stand in it.
 fn legend(package: &PackageReport<'_>) -> Vec<String> {
-    let values = match package.measured.rounds {
+    let values = match most_rounds(package) {
         1 => "values of one round",
         _ => "median of the rounds, ± half the distance from the lowest to the highest",
     };
@@ -264,7 +311,7 @@ fn explanation(judged: &Judged<'_>) -> String {
     let mut text = String::new();
     let name = judged.scenario.name();
     for limit in judged.limits.iter().filter(|limit| limit.state != LimitState::Held) {
-        let (role, says) = limit_sentence(limit);
+        let (role, says) = limit_sentence(limit, judged.scenario.confirmation.len());
         let _ = writeln!(text, "\n{}: {says}", paint(role, name));
         if limit.metric == Metric::Errors {
             text.push_str(&failures(judged));
@@ -275,21 +322,20 @@ fn explanation(judged: &Judged<'_>) -> String {
             );
         }
     }
-    if let Some(saturation) = judged.saturation {
-        // Beside a comparison, its cells say it.
-        let _ = writeln!(
-            text,
-            "\n{}: the load engine was busy for {} of its time and the server for {} of its own, so the throughput is the \
-             engine's and not the server's; give the engine more cores with --threads",
-            paint(style::WARNING, name),
-            quantity::percent(saturation.engine_busy),
-            quantity::percent(saturation.server_busy),
-        );
-    }
     text
 }
 
-fn limit_sentence(limit: &LimitVerdict) -> (Style, String) {
+/// Why throughput is not the server's, and what to do.
+pub(super) fn saturated(saturation: Saturation) -> String {
+    format!(
+        "the load engine was busy for {} of its time and the server for {} of its own, so the throughput is the engine's and not the \
+         server's; give the engine more cores with --threads",
+        quantity::percent(saturation.engine_busy),
+        quantity::percent(saturation.server_busy),
+    )
+}
+
+fn limit_sentence(limit: &LimitVerdict, fresh: usize) -> (Style, String) {
     let bound = quantity::of_metric(limit.metric, limit.bound);
     let value = limit.value.map_or_else(String::new, |value| quantity::of_metric(limit.metric, value));
     let metric = limit.metric;
@@ -299,10 +345,17 @@ fn limit_sentence(limit: &LimitVerdict) -> (Style, String) {
             style::WARNING,
             format!("{metric} exceeded its limit {bound} at first, and held it with {value} on fresh rounds"),
         ),
-        LimitState::Exceeded => (style::ERROR, format!("{metric} {value} exceeds its limit {bound}")),
-        LimitState::NoSamples => {
-            (style::ERROR, format!("{metric} has a limit of {bound}, and no sample to hold against it"))
+        LimitState::Exceeded if metric != Metric::Errors && fresh > 0 => {
+            (style::ERROR, format!("{metric} {value} exceeds its limit {bound}, on {fresh} fresh rounds too"))
         }
+        LimitState::Exceeded => (style::ERROR, format!("{metric} {value} exceeds its limit {bound}")),
+        LimitState::NoSamples => (
+            style::ERROR,
+            format!(
+                "{metric} has a limit of {bound}, and no sample to hold against it, which counts as exceeded; mend what keeps \
+                 exchanges from being good, or take the limit away"
+            ),
+        ),
     }
 }
 
@@ -357,6 +410,7 @@ mod tests {
             elapsed: Duration::from_secs(12),
             load_average: LoadAverage::default(),
             end: End::Complete,
+            gaps: &[],
         };
         anstream::adapter::strip_str(&render_report(&report, width)).to_string()
     }
@@ -389,7 +443,8 @@ todo release profile, 2 rounds, 64 connections, engine on core 0, server on core
         open.load.arrival_rate = Some(2_500.5);
         let closed = || scenario("list", &[], vec![round(20_000, service)]);
         let text = plain(vec![closed(), open], 100);
-        assert!(text.contains("64 connections, arrival rate 2500.5/s, engine"), "{text}");
+        let loads = "engine on core 0, server on core 1\n  64 connections: list\n  64 connections, arrival rate 2500.5/s: search\n";
+        assert!(text.contains(loads), "{text}");
         let says = "times are service times (send to last byte) in a closed loop, and for search response times (intended \
                     start to last byte) in an open loop";
         assert!(text.contains(says), "{text}");

@@ -46,7 +46,7 @@ impl NoServer {
         match self {
             Self::Failed(error) => error,
             Self::DoesNotBuild(error) => Error {
-                what: format!("`{revision}` does not build: {}", error.what),
+                what: format!("{revision} does not build: {}", error.what),
                 help: Some(
                     "the reason stands above, in cargo's own words; choose another revision, or mend it there"
                         .to_owned(),
@@ -54,12 +54,12 @@ impl NoServer {
                 ..error
             },
             Self::NoSuchPackage { package, there } => {
-                let error = Error::new(ExitCode::BuildFailed, format!("`{revision}` has no package `{package}`"));
+                let error = Error::new(ExitCode::BuildFailed, format!("{revision} has no package `{package}`"));
                 let error = if there.is_empty() { error } else { error.details("packages that it has", there) };
                 error.help("choose a revision that has it; a package that was renamed cannot be followed")
             }
             Self::NoSuchBinary { package, bin, there } => {
-                Error::new(ExitCode::BuildFailed, format!("package `{package}` of `{revision}` has no binary `{bin}`"))
+                Error::new(ExitCode::BuildFailed, format!("package `{package}` of {revision} has no binary `{bin}`"))
                     .details("binaries that it has", there)
                     .help("choose a revision that has it; a binary that was renamed cannot be followed")
             }

@@ -263,13 +263,15 @@ fn tell(
             fingerprint,
             comparison,
             one_sided: &one_sided,
+            differences: &[],
         }),
     };
     for object in json::verdict_objects(&package) {
         shell.object("verdict", &object)?;
     }
     let load_average = LoadAverage { at_start: load_at_start, at_end: crate::run::load_average() };
-    let report = Report { packages: vec![package], profile: "built-in", elapsed, load_average, end: End::Complete };
+    let report =
+        Report { packages: vec![package], profile: "built-in", elapsed, load_average, gaps: &[], end: End::Complete };
     shell.verbose(&render_report(&report, shell.width()));
     Ok(())
 }

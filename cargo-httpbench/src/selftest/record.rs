@@ -19,7 +19,7 @@ use crate::config::LoadSettings;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::measure::{BASELINE, CANDIDATE, MeasuredPackage, MeasuredRound};
-use crate::verdict::{ALPHA, CellReport, Comparison, Verdict};
+use crate::verdict::{CellReport, Comparison, Verdict};
 
 /// The version of a line. Raised with every change that an older reader would misread.
 const SCHEMA: u32 = 1;
@@ -124,7 +124,7 @@ impl Record {
         let scenarios = || measured.scenarios.iter();
         let rounds = || scenarios().flat_map(|scenario| scenario.rounds.iter());
         let fresh = || scenarios().flat_map(|scenario| scenario.confirmation.iter());
-        let alpha = comparison.looks.alpha(ALPHA) / comparison.cells.len().max(1) as f64;
+        let alpha = comparison.looks.alpha(comparison.alpha) / comparison.cells.len().max(1) as f64;
         Self {
             schema: SCHEMA,
             at: Timestamp::now(),

@@ -34,10 +34,17 @@ use crate::process::{Bind, Child, Launch, LogTail, Stopped, Supervisor};
 use crate::warning::Warning;
 
 pub use self::memory::Memory;
+pub(crate) use self::placeholders::near_misses;
 pub use self::shared_state::shared_databases;
 
 /// Where servers are asked to listen.
 const HOST: &str = "127.0.0.1";
+
+/// Whether a socket of this machine takes connections to an address of its own; `None` where the system does not tell.
+pub(crate) fn somebody_listens(address: SocketAddr) -> Option<bool> {
+    let listeners = sockets::listeners().ok()?;
+    Some(listeners.iter().any(|listener| address::claim(listener.address, address).is_some()))
+}
 
 /// A server to be started.
 #[derive(Clone, Debug)]

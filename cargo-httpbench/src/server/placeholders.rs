@@ -1,5 +1,27 @@
 //! `{port}`, `{host}` and `{dir}` in what the user configured.
 
+/// The words that are filled in.
+const KNOWN: [(&str, &str); 3] = [("port", "{port}"), ("host", "{host}"), ("dir", "{dir}")];
+
+/// The words in braces that are nearly one of ours, each with the one that was probably meant, braces included.
+pub(crate) fn near_misses(text: &str) -> Vec<(&str, &'static str)> {
+    let mut found = Vec::new();
+    for (start, _) in text.match_indices('{') {
+        let Some(length) = text[start..].find('}') else { break };
+        let word = &text[start + 1..start + length];
+        let is_word = word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
+        if !is_word || KNOWN.iter().any(|(known, _)| *known == word) {
+            continue;
+        }
+        // One slip, no more, and no longer words: `{remote_host}` is nobody's `{host}`.
+        let lower = word.to_lowercase();
+        let slips = |known: &str| strsim::damerau_levenshtein(&lower, known);
+        let meant = KNOWN.into_iter().filter(|(known, _)| slips(known) <= 1).min_by_key(|(known, _)| slips(known));
+        found.extend(meant.map(|(_, braced)| (&text[start..=start + length], braced)));
+    }
+    found
+}
+
 /// What the placeholders stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placeholders {
@@ -32,6 +54,15 @@ impl Placeholders {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slips_of_the_fingers_are_found_and_other_words_in_braces_are_the_servers_own() {
+        assert_eq!(
+            near_misses("{hots}:{prot} {Port}"),
+            [("{hots}", "{host}"), ("{prot}", "{port}"), ("{Port}", "{port}")]
+        );
+        assert_eq!(near_misses("{} {x} {name} {remote_host} {{port}} {\"a\": {port}} {host {dir}"), []);
+    }
 
     #[test]
     fn known_placeholders_are_filled_once_and_others_stay() {

@@ -2,7 +2,12 @@
 //!
 //! J. L. Hodges and E. L. Lehmann, "Estimates of location based on rank tests", Annals of Mathematical Statistics 34 (1963),
 //! 598–611. The estimate is the median of the Walsh averages, the means of all pairs of values and of each value with itself.
-//! The interval holds every centre that the exact test does not reject (J. W. Tukey, 1949): its ends are Walsh averages.
+//! The interval holds every centre that the exact test does not reject, and its ends are Walsh averages (J. W. Tukey, "The simplest
+//! signed-rank tests", Memorandum Report 17, Statistical Research Group, Princeton, 1949): the signed-rank sum of the values minus a
+//! centre is the number of Walsh averages above that centre, so the k-th smallest average is where the k-th sum is reached.
+//!
+//! The counting holds for values without ties, as measured ones practically are. Where rounding makes some equal, the ends are
+//! Walsh averages all the same, at the level of values without ties.
 
 use super::NullDistribution;
 use super::median;

@@ -4,9 +4,11 @@
 //! bounds the probability of any false rejection in the family by α, whatever the tests' dependence, and rejects at least as
 //! much as Bonferroni's.
 
-/// The adjusted p of every test of a family, in the order given: reject those of at most α.
+/// The adjusted p of every test of a family, in the order given: rejecting those below α keeps the family at α.
 ///
-/// The k-th smallest of m is multiplied by m − k + 1, and none is less than one before it.
+/// The k-th smallest of m is multiplied by m − k + 1, and none is less than one before it: a test is only reached when all with a
+/// smaller p were rejected. With p = 0.005, 0.01, 0.03 and 0.04 the factors are 4, 3, 2 and 1, and the last becomes 0.06, as the one
+/// before it.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "families are small")]
 pub fn holm(p: &[f64]) -> Vec<f64> {

@@ -1,4 +1,7 @@
 //! The normal distribution, for planning: how large a shift some rounds could have shown. Verdicts are exact and do not use it.
+//!
+//! A test at level α finds a shift δ with the chance 1 − β if δ is as large as (z₁₋α + z₁₋β) standard errors of its estimate; for
+//! the signed-rank test that error is the mean's, divided by the square root of the test's efficiency.
 
 /// The asymptotic efficiency of the signed-rank test for normal values, 3/π (E. L. Lehmann, "Nonparametrics", 1975, section 2.4).
 const SIGNED_RANK_EFFICIENCY: f64 = 3.0 / std::f64::consts::PI;

@@ -61,7 +61,9 @@ pub fn interquartile_mean(values: &[f64]) -> Option<f64> {
     sorted.sort_by(f64::total_cmp);
     let cut = sorted.len() / 4;
     let middle = &sorted[cut..sorted.len() - cut];
-    (!middle.is_empty()).then(|| middle.iter().sum::<f64>() / middle.len() as f64)
+    // Added up in pairs from both ends, so that negative values have exactly the negative mean.
+    let doubled: f64 = middle.iter().zip(middle.iter().rev()).map(|(low, high)| low + high).sum();
+    (!middle.is_empty()).then(|| doubled / (2 * middle.len()) as f64)
 }
 
 /// The standard deviation of a sample, with n − 1. `None` for fewer than two values.

@@ -5,6 +5,9 @@
 //! their ranks is equally likely. Tied magnitudes share the mean of their ranks, and zeros are left out; the count is then
 //! over the signs of the ranks that are really there, which keeps the test exact in both cases (M. Hollander, D. A. Wolfe,
 //! E. Chicken, "Nonparametric Statistical Methods", 3rd edition, section 3.1).
+//!
+//! Symmetry is all that is assumed. Log-ratios of two arms whose labels mean nothing are symmetric by construction, because
+//! exchanging the labels changes their signs; that is why a verdict may rest on this test whatever the tails of a round's noise.
 
 /// The exact null distribution of twice the signed-rank sum, for given ranks.
 ///
@@ -16,7 +19,7 @@ pub struct NullDistribution {
 }
 
 impl NullDistribution {
-    /// For `n` values without ties.
+    /// For `n` values without ties. Every probability is a multiple of 2^-n, which a double holds exactly up to n = 52.
     #[must_use]
     pub fn without_ties(n: usize) -> Self {
         Self::of(&(1..=n).map(|rank| 2 * rank).collect::<Vec<_>>())
@@ -61,7 +64,8 @@ impl NullDistribution {
     }
 }
 
-/// One-sided p of the hypothesis that the values lie around something greater than `centre`: small when they do.
+/// One-sided p of the hypothesis that the values lie symmetrically around `centre`, against the one that they lie above it: the
+/// chance of a signed-rank sum at least as large as theirs.
 ///
 /// `None` without values. 1 when all equal the centre.
 #[must_use]
@@ -78,7 +82,7 @@ pub fn p_greater(values: &[f64], centre: f64) -> Option<f64> {
     Some(NullDistribution::of(&ranks).at_least(positive))
 }
 
-/// One-sided p of the hypothesis that the values lie around something less than `centre`.
+/// The same against the one that they lie below it.
 #[must_use]
 pub fn p_less(values: &[f64], centre: f64) -> Option<f64> {
     let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();

@@ -73,7 +73,7 @@ impl Difference {
     /// Of a round's two values. `None` where one of them is missing or not positive: no zero enters a logarithm.
     #[must_use]
     pub fn of(compared: Compared, baseline: f64, candidate: f64) -> Option<Self> {
-        (baseline > 0.0 && candidate > 0.0).then(|| Self::from_log_ratio(compared, (candidate / baseline).ln()))
+        (baseline > 0.0 && candidate > 0.0).then(|| Self::from_log_ratio(compared, candidate.ln() - baseline.ln()))
     }
 
     /// Of the logarithm of candidate / baseline.

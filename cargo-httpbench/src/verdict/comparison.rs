@@ -4,12 +4,12 @@ use httpbench_core::model::Metric;
 use serde::Serialize;
 
 use super::cell::{Compared, Difference};
-use super::decide::{Decision, Evidence, Looks, Verdict, confirms, decide};
-use super::family::{Family, Gated};
+use super::decide::{Decision, Evidence, Looks, Verdict, confirms, decide, fewest_rounds};
+use super::family::{Family, Gated, NotGated};
 use super::limits::errors_limit;
-use super::pairs::log_ratio;
+use super::pairs::{log_ratio, order_effect};
 use super::saturation::judge_saturation;
-use crate::measure::{BASELINE, CANDIDATE, MeasuredPackage, MeasuredRound, MeasuredScenario, values_of};
+use crate::measure::{Arms, BASELINE, CANDIDATE, MeasuredPackage, MeasuredRound, MeasuredScenario, values_of};
 use crate::stats::{detectable_shift, median, standard_deviation};
 
 /// More than this share of a scenario's rounds discarded for what happened outside: nothing is concluded.
@@ -36,14 +36,21 @@ pub struct CellReport {
     pub reason: Option<Reason>,
     /// The smallest change that these rounds find with a chance of 90 %, as a positive difference.
     pub detectable: Option<Difference>,
+    /// How much more or less the second slice of a pair has, whichever arm's it is (see [`order_effect`]).
+    pub order_effect: Option<f64>,
 }
 
 /// Why a cell is not decided, or what is worth knowing of one that is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum Reason {
-    /// Worse at first, but fresh rounds did not show it again.
+    /// Worse (or better) at first, but fresh rounds did not show it again.
     NotConfirmed,
+    /// So few rounds decide nothing about so many cells, however large a change is.
+    TooFewRounds {
+        /// The fewest that can.
+        rounds_needed: usize,
+    },
     /// The rounds differ too much for their number.
     Unsteady {
         /// About how many rounds would settle it.
@@ -84,13 +91,17 @@ pub enum Reason {
 
 /// Compares every gated cell of a package, on what was measured so far.
 ///
-/// A `regressed` of a scenario with fresh rounds has been confirmed by them; without any it still waits for that.
+/// A `regressed` or `improved` of a scenario with fresh rounds has been confirmed by them; without any it still waits for that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// In the order of the family.
     pub cells: Vec<CellReport>,
+    /// The quantiles that would be cells with more exchanges in a round.
+    pub not_gated: Vec<NotGated>,
     /// The look that this is.
     pub looks: Looks,
+    /// What all looks together may spend: this package's part of α.
+    pub alpha: f64,
 }
 
 impl Comparison {
@@ -107,14 +118,25 @@ impl Comparison {
             })
             .collect();
         let decisions = decide(&evidence, family.alpha, looks);
-        let alpha = looks.alpha(family.alpha) / family.cells.len().max(1) as f64;
+        let alpha = looks.alpha(family.alpha);
+        let demands = Demands {
+            alpha,
+            alpha_of_a_cell: alpha / family.cells.len().max(1) as f64,
+            fewest_rounds: fewest_rounds(family.cells.len(), looks.planned, family.alpha) as usize,
+        };
         let cells = family
             .cells
             .iter()
             .zip(&evidence)
             .zip(decisions)
-            .map(|((gated, evidence), decision)| cell_report(package, gated, evidence, decision, alpha));
-        Self { cells: cells.collect(), looks }
+            .map(|((gated, evidence), decision)| cell_report(package, gated, evidence, decision, demands));
+        Self { cells: cells.collect(), not_gated: family.not_gated.clone(), looks, alpha: family.alpha }
+    }
+
+    /// The probability with which a cell's interval holds the true change.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        1.0 - 2.0 * self.looks.alpha(self.alpha)
     }
 
     /// Whether more rounds could not change what is said, but for a confirmation.
@@ -122,17 +144,21 @@ impl Comparison {
     pub fn is_settled(&self) -> bool {
         self.cells.iter().all(|cell| match cell.verdict {
             Verdict::Regressed | Verdict::Improved | Verdict::Unchanged | Verdict::Invalid => true,
-            Verdict::Inconclusive => !matches!(cell.reason, Some(Reason::Unsteady { .. })),
+            // More rounds make a disturbed one weigh less, too.
+            Verdict::Inconclusive => !matches!(
+                cell.reason,
+                Some(Reason::TooFewRounds { .. } | Reason::Unsteady { .. } | Reason::Disturbed { .. })
+            ),
         })
     }
 
-    /// The scenarios with a `regressed`, each once.
+    /// The scenarios with a `regressed` or an `improved`, each once: those whose fresh rounds decide.
     #[must_use]
-    pub fn regressed_scenarios(&self) -> Vec<usize> {
+    pub fn changed_scenarios(&self) -> Vec<usize> {
         let mut scenarios: Vec<usize> = self
             .cells
             .iter()
-            .filter(|cell| cell.verdict == Verdict::Regressed)
+            .filter(|cell| matches!(cell.verdict, Verdict::Regressed | Verdict::Improved))
             .map(|cell| cell.gated.scenario)
             .collect();
         scenarios.dedup();
@@ -143,6 +169,17 @@ impl Comparison {
     pub fn of_scenario(&self, scenario: usize) -> impl Iterator<Item = &CellReport> {
         self.cells.iter().filter(move |cell| cell.gated.scenario == scenario)
     }
+}
+
+/// What a look demands of a cell before it says that something changed.
+#[derive(Clone, Copy, Debug)]
+struct Demands {
+    /// Holm's adjusted p must lie below this.
+    alpha: f64,
+    /// What is left of it for the cell that is hardest to decide: with Holm's correction, one m-th.
+    alpha_of_a_cell: f64,
+    /// The fewest rounds that can meet it.
+    fewest_rounds: usize,
 }
 
 /// One for each round that has both values, positive where the candidate is worse.
@@ -159,13 +196,13 @@ fn cell_report(
     gated: &Gated,
     evidence: &Evidence,
     decision: Decision,
-    alpha: f64,
+    demands: Demands,
 ) -> CellReport {
     let scenario = &package.scenarios[gated.scenario];
     let fresh = differences(&scenario.confirmation, gated.compared);
     let (verdict, reason) = match beyond_statistics(package, scenario, gated.compared, evidence) {
         Some(outside) => outside,
-        None => conclude(evidence, &decision, &fresh, alpha),
+        None => conclude(evidence, &decision, (!scenario.confirmation.is_empty()).then_some(&fresh), demands),
     };
     let value = |arm| median(&values_of(arm, &scenario.rounds, gated.compared.metric()));
     let spread = standard_deviation(&evidence.differences);
@@ -178,7 +215,12 @@ fn cell_report(
         decision,
         verdict,
         reason,
-        detectable: spread.map(|spread| Difference(detectable_shift(spread, evidence.differences.len(), alpha))),
+        detectable: spread
+            .map(|spread| Difference(detectable_shift(spread, evidence.differences.len(), demands.alpha_of_a_cell))),
+        // Arms that run one at a time have no pairs that follow each other.
+        order_effect: matches!(package.arms_run, Arms::Together { .. })
+            .then(|| order_effect(&scenario.rounds, gated.compared))
+            .flatten(),
     }
 }
 
@@ -207,12 +249,14 @@ fn beyond_statistics(
     if compared.metric() == Metric::Throughput && judge_saturation(&scenario.rounds, cores).is_some() {
         return invalid(Reason::Saturated);
     }
+    disturbed(scenario).map(|reason| (Verdict::Inconclusive, Some(reason)))
+}
+
+/// Whether so many rounds were disturbed from outside that nothing is concluded.
+pub(crate) fn disturbed(scenario: &MeasuredScenario) -> Option<Reason> {
     let discarded = scenario.discarded.len();
     let all = scenario.rounds.len() + scenario.confirmation.len() + discarded;
-    if discarded as f64 > MOST_DISTURBED * all as f64 {
-        return inconclusive(Reason::Disturbed { discarded });
-    }
-    None
+    (discarded as f64 > MOST_DISTURBED * all as f64).then_some(Reason::Disturbed { discarded })
 }
 
 /// Whether more of an arm's exchanges failed than the limit on errors accepts.
@@ -221,18 +265,30 @@ fn fails(scenario: &MeasuredScenario, arm: usize) -> bool {
     counts.started > 0 && counts.failed() as f64 / counts.started as f64 > errors_limit(scenario).bound
 }
 
-fn conclude(evidence: &Evidence, decision: &Decision, fresh: &[f64], alpha: f64) -> (Verdict, Option<Reason>) {
+/// What the statistics say. `fresh` are the differences of the fresh rounds, `None` while there were none; rounds that have no value
+/// confirm nothing.
+fn conclude(
+    evidence: &Evidence,
+    decision: &Decision,
+    fresh: Option<&Vec<f64>>,
+    demands: Demands,
+) -> (Verdict, Option<Reason>) {
     match decision.verdict {
-        Verdict::Regressed if !fresh.is_empty() && !confirms(evidence, fresh) => {
+        Verdict::Regressed | Verdict::Improved if fresh.is_some_and(|fresh| !confirms(evidence, fresh)) => {
             (Verdict::Inconclusive, Some(Reason::NotConfirmed))
         }
         Verdict::Unchanged => {
-            let surely = |p: Option<f64>| p.is_some_and(|p| p < super::ALPHA);
+            let surely = |p: Option<f64>| p.is_some_and(|p| p < demands.alpha);
             let changed = surely(decision.p_worse) || surely(decision.p_better);
             (Verdict::Unchanged, changed.then_some(Reason::WithinTolerance))
         }
         Verdict::Inconclusive => {
-            (Verdict::Inconclusive, Some(Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, alpha) }))
+            let reason = if evidence.differences.len() < demands.fewest_rounds {
+                Reason::TooFewRounds { rounds_needed: demands.fewest_rounds }
+            } else {
+                Reason::Unsteady { rounds_needed: rounds_needed(evidence, decision, demands.alpha_of_a_cell) }
+            };
+            (Verdict::Inconclusive, Some(reason))
         }
         verdict => (verdict, None),
     }
@@ -242,13 +298,12 @@ fn conclude(evidence: &Evidence, decision: &Decision, fresh: &[f64], alpha: f64)
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rounds, bounded")]
 fn rounds_needed(evidence: &Evidence, decision: &Decision, alpha: f64) -> usize {
     const MOST: f64 = 9_999.0;
-    let fewest = (1.0 / alpha).log2().ceil();
     let margin =
         decision.estimate.map_or(0.0, |estimate| (estimate.0.abs() - Difference::accepted(evidence.tolerance).0).abs());
     let spread = standard_deviation(&evidence.differences).unwrap_or(0.0);
     // What one round could show, shrunk to the margin by the square root of the rounds.
     let needed = (detectable_shift(spread, 1, alpha) / margin.max(1e-9)).powi(2).ceil();
-    needed.clamp(fewest.max(evidence.differences.len() as f64 + 1.0), MOST) as usize
+    needed.clamp(evidence.differences.len() as f64 + 1.0, MOST) as usize
 }
 
 #[cfg(test)]
@@ -259,7 +314,7 @@ mod tests {
     use crate::error::Error;
     use crate::exit_code::ExitCode;
     use crate::measure::Disturbance;
-    use crate::measure::sample::{beside, failing_round, package, round, scenario};
+    use crate::measure::sample::{beside, failing_round, open_round, package, round, scenario};
 
     const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
     const P99: Compared = Compared::Metric(Metric::P99);
@@ -310,7 +365,7 @@ mod tests {
         let change = throughput.decision.estimate.expect("eight rounds").change(THROUGHPUT);
         assert!((change - -0.5).abs() < 0.01, "{change}");
         assert_eq!(cell(&comparison, Compared::Metric(Metric::CpuPerRequest)).verdict, Verdict::Unchanged);
-        assert_eq!(comparison.regressed_scenarios(), [0], "each once");
+        assert_eq!(comparison.changed_scenarios(), [0], "each once");
         assert!(comparison.is_settled());
     }
 
@@ -319,6 +374,21 @@ mod tests {
         let comparison = compared(scenario("list", &[], rounds(2_000, 8)));
         assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Improved);
         assert_eq!(cell(&comparison, P99).verdict, Verdict::Improved);
+        assert_eq!(comparison.changed_scenarios(), [0], "an improvement is confirmed as a regression is");
+        let mut refuted = scenario("list", &[], rounds(2_000, 8));
+        refuted.confirmation = rounds(1_000, 8);
+        let cell = cell(&compared(refuted), THROUGHPUT).clone();
+        assert_eq!((cell.verdict, cell.reason), (Verdict::Inconclusive, Some(Reason::NotConfirmed)));
+    }
+
+    #[test]
+    fn interval_of_a_package_that_shares_alpha_is_as_wide_as_its_part_demands() {
+        let mut scenario = scenario("list", &[], rounds(500, 8));
+        scenario.confirmation = rounds(500, 8);
+        let package = package(vec![scenario]);
+        let half = Family::fix(&package, 0.5, &[]).expect("every quantile is supported");
+        let confidence = |planned| Comparison::look(&package, &half, Looks { planned, this: 1 }).confidence();
+        assert!((confidence(1) - 0.95).abs() < 1e-9 && (confidence(2) - 0.975).abs() < 1e-9);
     }
 
     #[test]
@@ -335,13 +405,20 @@ mod tests {
         let cell = cell(&refuted, THROUGHPUT);
         assert_eq!((cell.verdict, cell.reason), (Verdict::Inconclusive, Some(Reason::NotConfirmed)));
         assert!(refuted.is_settled(), "more first rounds would not change it");
-        assert!(refuted.regressed_scenarios().is_empty());
+        assert!(refuted.changed_scenarios().is_empty());
+
+        // Fresh rounds without any value show nothing.
+        let mut silent = scenario("list", &[(Metric::Errors, 1.0)], rounds(500, 8));
+        silent.confirmation = failing(1_000, 1_000);
+        let silent = compared(silent);
+        let cell = self::cell(&silent, THROUGHPUT);
+        assert_eq!((cell.verdict, cell.reason), (Verdict::Inconclusive, Some(Reason::NotConfirmed)));
     }
 
     #[test]
-    fn too_few_rounds_are_unsteady_and_say_how_many_would_do() {
+    fn too_few_rounds_decide_nothing_and_say_how_many_would() {
         let comparison = compared(scenario("list", &[], rounds(500, 3)));
-        let Some(Reason::Unsteady { rounds_needed }) = cell(&comparison, THROUGHPUT).reason else {
+        let Some(Reason::TooFewRounds { rounds_needed }) = cell(&comparison, THROUGHPUT).reason else {
             panic!("{comparison:?}")
         };
         // Four cells need ⌈log2(4 / 0.05)⌉ rounds, however large the change.
@@ -406,6 +483,23 @@ mod tests {
         assert_eq!(cell(&disturbed(2), THROUGHPUT).verdict, Verdict::Regressed, "2 of 10");
         let discarded = Some(Reason::Disturbed { discarded: 3 });
         assert_eq!(said(&disturbed(3)), [(Verdict::Inconclusive, discarded); 4], "3 of 11");
+        assert!(!disturbed(3).is_settled(), "among more rounds, three are less than a quarter");
+    }
+
+    #[test]
+    fn throughput_that_drops_in_an_open_loop_is_regressed_beside_a_p50_that_does_not() {
+        let wait = Nanos::from_micros(1);
+        let arm = |good: u64| open_round(good, Nanos::from_millis(1), wait, good);
+        let rounds = (0..8).map(|index| beside(arm(700 + index % 3), arm(1_000 + index % 2))).collect();
+        let mut scenario = scenario("list", &[], rounds);
+        scenario.load.arrival_rate = Some(1_000.0);
+        scenario.load.tolerance_written.insert(Metric::Throughput);
+        let comparison = compared(scenario);
+        assert_eq!(cell(&comparison, THROUGHPUT).verdict, Verdict::Regressed);
+        assert_eq!(cell(&comparison, Compared::Metric(Metric::P50)).verdict, Verdict::Unchanged);
+        let policy = crate::cli::ComparisonOptions::default();
+        let findings = crate::gate::of_comparison(&comparison, &crate::baseline_arm::OneSided::default(), &policy);
+        assert_eq!(crate::gate::decide(&findings), ExitCode::Regression);
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! From the differences of all rounds to the verdicts of a family of cells.
 //!
+//! The rule, cell by cell: `regressed` if Holm's adjusted one-sided p lies below the look's α, the Hodges–Lehmann estimate reaches
+//! the tolerance, and fresh rounds confirm both; `improved` if the same holds with the arms exchanged; `unchanged` if the exact
+//! interval lies inside the tolerance, which shows that nothing more than that has changed; else `inconclusive`.
+//!
 //! The family is fixed before the first round: every gated cell of the run. At each look, Holm's correction is taken over the
 //! whole family, at α/K for K looks (Bonferroni over looks; P. Armitage, C. K. McPherson and B. C. Rowe, "Repeated significance
 //! tests on accumulating data", Journal of the Royal Statistical Society A 132 (1969), show what happens without). The only
@@ -45,7 +49,8 @@ impl Looks {
     }
 }
 
-/// The fewest rounds at which a look can decide anything: ⌈log2(m·K/α)⌉, because the smallest p of n rounds is 2^-n.
+/// The fewest rounds at which a look can decide anything: ⌈log2(m·K/α)⌉, because the smallest p of n rounds is 2^-n and must lie below
+/// α/(m·K). Where that is a power of two itself, one more.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -54,7 +59,7 @@ impl Looks {
     reason = "a small number"
 )]
 pub fn fewest_rounds(cells: usize, looks: u32, alpha: f64) -> u32 {
-    (cells.max(1) as f64 * f64::from(looks.max(1)) / alpha).log2().ceil() as u32
+    (cells.max(1) as f64 * f64::from(looks.max(1)) / alpha).log2().floor() as u32 + 1
 }
 
 /// What is said of a cell.
@@ -102,7 +107,7 @@ pub struct Decision {
     pub p_better: Option<f64>,
 }
 
-/// Judges a whole family at one look. A `regressed` still waits for its confirmation.
+/// Judges a whole family at one look. A `regressed`, or its mirror image, still waits for its confirmation.
 #[must_use]
 pub fn decide(family: &[Evidence], alpha: f64, looks: Looks) -> Vec<Decision> {
     // A cell without rounds stays in the family: dropping it after the fact would make the others' p smaller.
@@ -152,14 +157,17 @@ pub fn decide_two_samples(family: &[TwoSamples], alpha: f64, looks: Looks) -> Ve
         .collect()
 }
 
-/// As [`confirms`], for two samples: the fresh rounds alone show it against the baseline's, and with the first ones they reach the
-/// tolerance.
+/// As [`confirms`], for two samples: in the direction of the first ones, the fresh rounds alone show it against the baseline's, and
+/// with the first ones they reach the tolerance.
 #[must_use]
 pub fn confirms_two_samples(first: &TwoSamples, fresh: &[f64]) -> bool {
-    let together: Vec<f64> = first.candidate.iter().chain(fresh).copied().collect();
+    let direction = hodges_lehmann_shift(&first.candidate, &first.baseline).map_or(1.0, f64::signum);
+    let turned = |values: &[f64]| values.iter().map(|value| value * direction).collect::<Vec<_>>();
+    let (baseline, fresh) = (turned(&first.baseline), turned(fresh));
+    let together = [&turned(&first.candidate)[..], &fresh[..]].concat();
     let bound = Difference::accepted(first.tolerance).0;
-    hodges_lehmann_shift(&together, &first.baseline).is_some_and(|estimate| estimate >= bound)
-        && rank_sum_p_greater(fresh, &first.baseline, 0.0).is_some_and(|p| p < ALPHA)
+    hodges_lehmann_shift(&together, &baseline).is_some_and(|estimate| estimate >= bound)
+        && rank_sum_p_greater(&fresh, &baseline, 0.0).is_some_and(|p| p < ALPHA)
 }
 
 fn decide_cell(
@@ -181,12 +189,16 @@ fn decide_cell(
     Decision { verdict, estimate: estimate.map(Difference), interval, p_worse: p(p_worse), p_better: p(p_better) }
 }
 
-/// Whether fresh rounds confirm a `regressed`: they alone show it at α, and both stages together reach the tolerance.
+/// Whether fresh rounds confirm the change that the first ones showed, in its own direction: they alone show it at α, and both
+/// stages together reach the tolerance.
 #[must_use]
 pub fn confirms(first: &Evidence, fresh: &[f64]) -> bool {
-    let together: Vec<f64> = first.differences.iter().chain(fresh).copied().collect();
+    let direction = hodges_lehmann(&first.differences).map_or(1.0, f64::signum);
+    let turned = |differences: &[f64]| differences.iter().map(|difference| difference * direction).collect::<Vec<_>>();
+    let (first_turned, fresh) = (turned(&first.differences), turned(fresh));
+    let together = [&first_turned[..], &fresh[..]].concat();
     let reaches = hodges_lehmann(&together).is_some_and(|estimate| estimate >= Difference::accepted(first.tolerance).0);
-    reaches && p_greater(fresh, 0.0).is_some_and(|p| p < ALPHA)
+    reaches && p_greater(&fresh, 0.0).is_some_and(|p| p < ALPHA)
 }
 
 #[cfg(test)]
@@ -241,6 +253,7 @@ mod tests {
         let decision = verdict_of(&[0.5, 0.51, 0.52], 0.05);
         assert_eq!((decision.verdict, decision.p_worse), (Verdict::Inconclusive, Some(0.125)));
         assert_eq!([(1, 1), (12, 1), (10, 1), (10, 2)].map(|(m, k)| fewest_rounds(m, k, ALPHA)), [5, 8, 8, 9]);
+        assert_eq!(fewest_rounds(16, 1, 0.031_25), 10, "16 · 2^-9 is α and not below it");
     }
 
     #[test]
@@ -270,6 +283,10 @@ mod tests {
     fn confirmation_needs_fresh_data_of_its_own_and_the_tolerance_over_both_stages() {
         let first = evidence(Compared::Metric(Metric::P99), 0.05, &around(0.06, 0.02, 12));
         assert!(confirms(&first, &around(0.06, 0.02, 8)));
+        assert!(!confirms(&first, &around(-0.06, 0.02, 8)), "the fresh rounds show the opposite");
+        let better = Evidence { differences: around(-0.06, 0.02, 12), ..first.clone() };
+        assert!(confirms(&better, &around(-0.06, 0.02, 8)), "an improvement is confirmed alike");
+        assert!(!confirms(&better, &around(0.06, 0.02, 8)));
         assert!(!confirms(&first, &around(0.0, 0.02, 8)), "the fresh rounds show nothing");
         assert!(!confirms(&first, &around(0.02, 0.005, 8)), "together they do not reach the tolerance");
         assert!(!confirms(&first, &[0.07, 0.06, 0.08]), "three rounds show nothing");

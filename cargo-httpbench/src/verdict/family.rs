@@ -50,11 +50,27 @@ pub struct Unsupported {
     pub duration: Nanos,
 }
 
+/// A quantile that is gated by default and cannot be in a scenario, because too few exchanges lie beyond it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NotGated {
+    /// Index of the scenario in its package.
+    #[serde(skip)]
+    pub scenario: usize,
+    /// The quantile.
+    pub metric: Metric,
+    /// Exchanges that are expected beyond it in a round.
+    pub beyond: f64,
+    /// The quantile that is judged in its place; `None` where not even p50 is supported.
+    pub instead: Option<Metric>,
+}
+
 /// The gated cells of a package.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
     /// In the order of the scenarios.
     pub cells: Vec<Gated>,
+    /// What would have been a cell with more exchanges in a round: never left out silently.
+    pub not_gated: Vec<NotGated>,
     /// The chance of a false `regressed`, before confirmation, that this package may spend.
     pub alpha: f64,
 }
@@ -70,6 +86,7 @@ impl Family {
     /// When the user wrote tolerances that the plan cannot support.
     pub fn fix(package: &MeasuredPackage, share: f64, left_out: &[String]) -> Result<Self, Vec<Unsupported>> {
         let mut cells = Vec::new();
+        let mut not_gated = Vec::new();
         let mut unsupported = Vec::new();
         for (index, scenario) in package.scenarios.iter().enumerate() {
             if scenario.failure.is_some() || left_out.iter().any(|name| name == scenario.name()) {
@@ -77,16 +94,23 @@ impl Family {
             }
             let mut seen = BTreeSet::new();
             for metric in gated_metrics(scenario) {
-                match resolve(scenario, metric) {
-                    Resolved::Cell(compared, stands_for) if seen.insert(compared) => {
-                        // A tolerance that the user wrote for the stand-in itself is the one that is meant.
-                        let own = scenario.load.tolerance_written.contains(&compared.metric());
-                        let (judged, stands_for) = if own { (compared.metric(), None) } else { (metric, stands_for) };
-                        let tolerance = tolerance_of(scenario, judged);
-                        cells.push(Gated { scenario: index, compared, tolerance, stands_for });
+                let gated = match resolve(scenario, metric) {
+                    Resolved::Gated => Some(metric),
+                    Resolved::NotGated { beyond, instead } => {
+                        not_gated.push(NotGated { scenario: index, metric, beyond, instead });
+                        instead
                     }
-                    Resolved::Refused(refused) => unsupported.push(refused),
-                    Resolved::Cell(..) | Resolved::Nothing => {}
+                    Resolved::Refused(refused) => {
+                        unsupported.push(refused);
+                        None
+                    }
+                };
+                if let Some(gated) = gated.filter(|gated| seen.insert(*gated)) {
+                    // A tolerance that the user wrote for the stand-in itself is the one that is meant.
+                    let own = gated == metric || scenario.load.tolerance_written.contains(&gated);
+                    let (judged, stands_for) = if own { (gated, None) } else { (metric, Some(metric)) };
+                    let tolerance = tolerance_of(scenario, judged);
+                    cells.push(Gated { scenario: index, compared: Compared::Metric(gated), tolerance, stands_for });
                 }
                 if metric == Metric::Throughput {
                     let tolerance = tolerance_of(scenario, metric);
@@ -94,14 +118,14 @@ impl Family {
                 }
             }
         }
-        if unsupported.is_empty() { Ok(Self { cells, alpha: ALPHA * share }) } else { Err(unsupported) }
+        if unsupported.is_empty() { Ok(Self { cells, not_gated, alpha: ALPHA * share }) } else { Err(unsupported) }
     }
 }
 
 /// What a metric becomes in a scenario.
 enum Resolved {
-    Cell(Compared, Option<Metric>),
-    Nothing,
+    Gated,
+    NotGated { beyond: f64, instead: Option<Metric> },
     Refused(Unsupported),
 }
 
@@ -121,11 +145,11 @@ fn tolerance_of(scenario: &MeasuredScenario, metric: Metric) -> Ratio {
 }
 
 fn resolve(scenario: &MeasuredScenario, metric: Metric) -> Resolved {
-    let Some(quantile) = metric.quantile() else { return Resolved::Cell(Compared::Metric(metric), None) };
+    let Some(quantile) = metric.quantile() else { return Resolved::Gated };
     let exchanges = scenario.pilot.as_ref().map_or(0.0, |pilot| pilot.exchanges_a_round);
     let supported = |metric: Metric| metric.quantile().is_some_and(|q| exchanges * (1.0 - q) >= SUPPORT - ROUNDING);
     if supported(metric) {
-        return Resolved::Cell(Compared::Metric(metric), None);
+        return Resolved::Gated;
     }
     let beyond = exchanges * (1.0 - quantile);
     if scenario.load.tolerance_written.contains(&metric) && beyond > 0.0 {
@@ -136,11 +160,8 @@ fn resolve(scenario: &MeasuredScenario, metric: Metric) -> Resolved {
             duration: enough(scenario.load.duration, beyond),
         });
     }
-    QUANTILES
-        .into_iter()
-        .filter(|&other| other < metric)
-        .find(|&other| supported(other))
-        .map_or(Resolved::Nothing, |other| Resolved::Cell(Compared::Metric(other), Some(metric)))
+    let instead = QUANTILES.into_iter().filter(|&other| other < metric).find(|&other| supported(other));
+    Resolved::NotGated { beyond, instead }
 }
 
 /// The loaded time that would put [`SUPPORT`] exchanges beyond the quantile, with a tenth to spare, in whole seconds.
@@ -182,10 +203,22 @@ mod tests {
     }
 
     #[test]
-    fn highest_supported_quantile_stands_in_for_p99_under_its_tolerance() {
+    fn highest_supported_quantile_stands_in_for_p99_under_its_tolerance_and_that_is_told() {
         let family = Family::fix(&package(vec![piloted(1_000.0)]), 1.0, &[]).expect("a stand-in");
+        let [not_gated] = family.not_gated[..] else { panic!("{family:?}") };
+        assert_eq!((not_gated.metric, not_gated.instead), (Metric::P99, Some(Metric::P90)));
+        assert!((not_gated.beyond - 10.0).abs() < 1e-6, "{}", not_gated.beyond);
         assert_eq!(names(&family), ["throughput", "stalls", "cpu-per-request", "p90"]);
         assert_eq!((family.cells[3].stands_for, family.cells[3].tolerance), (Some(Metric::P99), Ratio(0.10)));
+    }
+
+    #[test]
+    fn twenty_thousand_exchanges_support_p99_and_150_no_quantile_at_all() {
+        let many = Family::fix(&package(vec![piloted(20_000.0)]), 1.0, &[]).expect("supported");
+        assert!(names(&many).contains(&"p99") && many.not_gated.is_empty());
+        let few = Family::fix(&package(vec![piloted(150.0)]), 1.0, &[]).expect("nothing was written");
+        assert_eq!(names(&few), ["throughput", "stalls", "cpu-per-request"]);
+        assert_eq!((few.not_gated[0].metric, few.not_gated[0].instead), (Metric::P99, None), "it is told");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::cell::{Compared, Difference};
 use super::comparison::{CellReport, Comparison, Reason};
 use super::decide::{ALPHA, Decision, Looks, TwoSamples, Verdict, confirms_two_samples, decide_two_samples};
 use super::family::{Family, Gated};
+use super::saturation::Saturation;
 use crate::reference;
 use crate::stats::{detectable_shift, standard_deviation};
 
@@ -34,6 +35,8 @@ pub struct Numbers {
     pub fresh: Vec<AgainstReference>,
     /// Why nothing can be said of this scenario, where something outside of the numbers forbids it.
     pub obstacle: Option<(Verdict, Reason)>,
+    /// Set where the candidate's throughput was the engine's.
+    pub saturation: Option<Saturation>,
 }
 
 /// One side of a scenario.
@@ -85,16 +88,19 @@ impl Comparison {
         let report = |((gated, samples), decision): ((&Gated, &TwoSamples), Decision)| {
             cell_report(&numbers[gated.scenario], *gated, samples, decision, alpha)
         };
-        Self { cells: cells.map(report).collect(), looks }
+        let not_gated = family.not_gated.clone();
+        Self { cells: cells.map(report).collect(), not_gated, looks, alpha: family.alpha }
     }
 }
 
 fn cell_report(numbers: &Numbers, gated: Gated, samples: &TwoSamples, decision: Decision, alpha: f64) -> CellReport {
     let fresh = Side::differences(&numbers.fresh, gated.compared);
-    let obstacle = numbers.obstacle.or_else(|| reference_obstacle(numbers, samples));
+    let is_throughput = gated.compared.metric() == Metric::Throughput;
+    let saturated = numbers.saturation.filter(|_| is_throughput).map(|_| (Verdict::Invalid, Reason::Saturated));
+    let obstacle = numbers.obstacle.or(saturated).or_else(|| reference_obstacle(numbers, samples));
     let (verdict, reason) = match obstacle {
         Some((verdict, reason)) => (verdict, Some(reason)),
-        None => conclude(samples, &decision, &fresh, alpha),
+        None => conclude(samples, &decision, (!numbers.fresh.is_empty()).then_some(&fresh[..]), alpha),
     };
     let metric = gated.compared.metric();
     CellReport {
@@ -107,6 +113,8 @@ fn cell_report(numbers: &Numbers, gated: Gated, samples: &TwoSamples, decision: 
         verdict,
         reason,
         detectable: detectable(samples, alpha).map(Difference),
+        // The two sides were never a pair.
+        order_effect: None,
     }
 }
 
@@ -135,9 +143,9 @@ fn reference_obstacle(numbers: &Numbers, samples: &TwoSamples) -> Option<(Verdic
     None
 }
 
-fn conclude(samples: &TwoSamples, decision: &Decision, fresh: &[f64], alpha: f64) -> (Verdict, Option<Reason>) {
+fn conclude(samples: &TwoSamples, decision: &Decision, fresh: Option<&[f64]>, alpha: f64) -> (Verdict, Option<Reason>) {
     match decision.verdict {
-        Verdict::Regressed if !fresh.is_empty() && !confirms_two_samples(samples, fresh) => {
+        Verdict::Regressed | Verdict::Improved if fresh.is_some_and(|fresh| !confirms_two_samples(samples, fresh)) => {
             (Verdict::Inconclusive, Some(Reason::NotConfirmed))
         }
         Verdict::Unchanged => {
@@ -196,7 +204,7 @@ mod tests {
 
     fn look(numbers: Numbers) -> CellReport {
         let gated = Gated { scenario: 0, compared: P99, tolerance: Ratio(0.03), stands_for: None };
-        let family = Family { cells: vec![gated], alpha: ALPHA }.for_numbers();
+        let family = Family { cells: vec![gated], not_gated: Vec::new(), alpha: ALPHA }.for_numbers();
         Comparison::look_at_numbers(&[numbers], &family, ONE_LOOK).cells.remove(0)
     }
 

@@ -157,7 +157,7 @@ fn revision_without_such_a_server_says_what_it_has() {
     let NoServer::DoesNotBuild(error) = rev(&repository, "HEAD") else { panic!("it does not build") };
     assert_eq!(error.exit, ExitCode::BuildFailed);
     let error = NoServer::DoesNotBuild(error).into_error("1a2b");
-    assert!(error.what.starts_with("`1a2b` does not build: cargo could not build server `shop`"), "{error}");
+    assert!(error.what.starts_with("1a2b does not build: cargo could not build server `shop`"), "{error}");
 
     repository.write(&[("src/bin/shop.rs", &prints("x"))]);
     repository.commit();

@@ -2,8 +2,8 @@
 //!
 //! One thread (`slices`) per engine core, each with a runtime, connections and recorders (`recorder`) of its own: nothing
 //! is shared while a slice runs. `worker` is the loop of one connection, `crew` runs all of them, `driver` moves their
-//! bytes, `follow` goes after redirects, `pacing` says when an exchange starts, `starts` which connection takes it, `timer`
-//! wakes them.
+//! bytes, `follow` goes after redirects, `pacing` says when an exchange starts, `starts` which connection takes it (`sessions`
+//! where a connection has a number of them), `gate` when no more do, `timer` wakes them. `watch` shows all this to others.
 //! Judges no measurement and prints nothing. Invariant: started = good + check failures + errors by class + in flight.
 
 mod carrier;
@@ -11,6 +11,8 @@ mod clock;
 mod crew;
 mod driver;
 mod follow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gate;
 mod health;
 #[doc(hidden)]

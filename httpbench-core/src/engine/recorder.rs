@@ -3,6 +3,8 @@
 //! Is told how exchanges end, decides nothing. What errors and check failures need is allocated when the first one comes.
 //! Invariant: an exchange is counted once when it starts and once when it ends.
 
+use std::collections::BTreeMap;
+
 use super::driver::{Failure, Hops, Opening, Traffic};
 use super::starts::{Beginning, Late};
 use super::times::Times;
@@ -25,6 +27,7 @@ pub(super) struct Recorder {
     dropped: u64,
     connections: u64,
     statuses: StatusClasses,
+    failed_statuses: BTreeMap<u16, u64>,
     traffic: Traffic,
     redirected: u64,
     first_answer: Option<FirstAnswer>,
@@ -139,6 +142,7 @@ impl Recorder {
             self.counts.check_example = Some(text());
         }
         self.statuses.add(end.status);
+        *self.failed_statuses.entry(end.status).or_default() += 1;
         self.check_failure.get_or_insert_default().record(end.ended - end.sent);
         self.tally.completed += 1;
         self.tally.last = end.ended;
@@ -242,6 +246,9 @@ impl Recorder {
         }
         arm.statuses += self.statuses;
         arm.redirected += self.redirected;
+        for (status, count) in &self.failed_statuses {
+            *arm.failed_statuses.entry(*status).or_default() += count;
+        }
         arm.sent_bytes += self.traffic.sent;
         arm.received_bytes += self.traffic.received;
         arm.body_bytes += self.traffic.body;
@@ -313,6 +320,25 @@ mod tests {
         assert_eq!((arm.lateness.count(), arm.queued.count()), (1, 1));
         assert_eq!((arm.service.min(), arm.service.max()), (Some(Nanos(40)), Some(Nanos(47))));
         assert_eq!((arm.response.min(), arm.response.max()), (Some(Nanos(50)), Some(Nanos(130))));
+    }
+
+    #[test]
+    fn three_million_times_have_the_mean_and_quantiles_of_their_values_in_constant_memory() {
+        // LG-57
+        let mut recorder = Recorder::default();
+        for exchange in 0..3_000_000_u64 {
+            recorder.started(());
+            let ended = if exchange % 1_000 == 999 { 1_000_000 } else { 100_000 };
+            recorder.good((), end(ended));
+        }
+        assert!(recorder.in_parts.is_none() && recorder.error.is_none() && recorder.open_loop.is_none());
+        let mut arm = ArmRecording::default();
+        recorder.add_as_slices(&mut arm);
+        assert_eq!((arm.counts.started, arm.counts.good, arm.service.count()), (3_000_000, 3_000_000, 3_000_000));
+        let near = |time: Option<Nanos>, exact: u64| time.is_some_and(|time| time.0.abs_diff(exact) * 1_000 <= exact);
+        // 999 of 100 µs and one of 1 ms.
+        assert!(near(arm.service.mean(), 100_900), "{:?}", arm.service.mean());
+        assert!(near(arm.service.quantile(0.999), 100_000) && near(arm.service.quantile(0.9991), 1_000_000));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use tokio::time::Sleep;
 use super::clock::Clock;
 use crate::model::Nanos;
 
-/// Watches the exchanges of one connection.
-pub(super) struct Watch {
+/// Goes off when an exchange of one connection takes too long.
+pub(super) struct Alarm {
     sleep: Pin<Box<Sleep>>,
     waker: Waker,
 }
@@ -28,7 +28,7 @@ enum Waker {
     Current,
 }
 
-impl Watch {
+impl Alarm {
     /// Within a runtime.
     pub(super) fn new() -> Self {
         Self { sleep: Box::pin(tokio::time::sleep_until(tokio::time::Instant::now())), waker: Waker::Stale }

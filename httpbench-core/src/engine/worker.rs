@@ -25,7 +25,7 @@ use super::clock::Clock;
 use super::driver::{After, Answer, Body, Connection, Driver, Failure};
 use super::recorder::{Completed, Recorder};
 use super::starts::{AfterRefusal, Beginning, Left, SessionEnd, Starts, Ties, Turn};
-use super::timeout::Watch;
+use super::timeout::Alarm;
 use crate::model::{ErrorClass, FirstAnswer, Nanos, Reuse};
 use crate::scenario::WireRequest;
 
@@ -57,7 +57,7 @@ pub(super) enum Judging {
 /// One of an arm's connections, whether it is open or not.
 pub(super) struct Slot<C> {
     open: Option<Open<C>>,
-    watch: Watch,
+    alarm: Alarm,
     wait: Duration,
 }
 
@@ -76,7 +76,7 @@ enum Age {
 impl<C: Connection> Slot<C> {
     /// Within a runtime.
     pub(super) fn new() -> Self {
-        Self { open: None, watch: Watch::new(), wait: FIRST_WAIT }
+        Self { open: None, alarm: Alarm::new(), wait: FIRST_WAIT }
     }
 
     /// Opens the connection if it is not open, and again if the server has closed it or sent what nobody asked for.
@@ -133,7 +133,7 @@ pub(super) async fn drive<D: Driver, S: Starts>(
     recorder: Rc<RefCell<Recorder>>,
     starts: S,
 ) -> Box<Slot<D::Connection>> {
-    slot.watch.change_task();
+    slot.alarm.change_task();
     let mut now = arm.clock.now();
     // Before the window every connection is free.
     let mut free = Nanos::ZERO;
@@ -257,14 +257,14 @@ async fn perform<D: Driver, S: Starts>(
     let deadline = starts.deadline(sent, arm.request_timeout);
     let mut tries_left = 1;
     loop {
-        let Slot { open: Some(Open { connection, age }), watch, .. } = slot else {
+        let Slot { open: Some(Open { connection, age }), alarm, .. } = slot else {
             slot.connect(arm, recorder).await.map_err(connecting(sent))?;
             continue;
         };
         connection.begin(&arm.request);
         let ended = poll_fn(|cx| match connection.poll_exchange(cx, &arm.request) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending => watch.poll_deadline(cx, arm.clock, deadline).map(|()| None),
+            Poll::Pending => alarm.poll_deadline(cx, arm.clock, deadline).map(|()| None),
         });
         match ended.await {
             Some(Ok(answer)) => {

@@ -137,12 +137,24 @@ mod tests {
 
     #[test]
     fn quantiles_of_1_to_100_microseconds_are_within_three_digits() {
+        // LG-58
         let histogram = of((1..=100).map(|micros| micros * 1_000));
         for (q, micros) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
             let value = histogram.quantile(q).expect("not empty").0;
             let exact = micros * 1_000;
             assert!(value.abs_diff(exact) * 1_000 <= exact, "p{q}: {value} is not {exact}");
         }
+        let quantiles: Vec<_> = (0..=1_000).map(|permille| histogram.quantile(f64::from(permille) / 1_000.0)).collect();
+        assert!(quantiles.is_sorted(), "{quantiles:?}");
+        assert_eq!((quantiles[0], quantiles[1_000]), (histogram.min(), histogram.max()));
+    }
+
+    #[test]
+    fn standard_deviation_is_weighted_by_counts() {
+        // LG-58: three times 1 µs and once 5 µs have the variance (3 × 1 + 9) / 4 µs².
+        let sd = of([1_000, 1_000, 1_000, 5_000]).standard_deviation().expect("not empty");
+        assert!((sd - 3_f64.sqrt() * 1_000.0).abs() < 5.0, "{sd}");
+        assert_eq!(of([7]).standard_deviation(), Some(0.0));
     }
 
     #[test]

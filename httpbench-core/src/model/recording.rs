@@ -1,5 +1,7 @@
 //! What the engine answers after a round.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Histogram, Nanos, StatusClasses};
@@ -98,6 +100,9 @@ pub struct ArmRecording {
     pub redirected: u64,
     /// Statuses of completed exchanges.
     pub statuses: StatusClasses,
+    /// Exact statuses of check failures: how often each came.
+    #[serde(default)]
+    pub failed_statuses: BTreeMap<u16, u64>,
     /// Bytes of requests written.
     pub sent_bytes: u64,
     /// Bytes of answers read, heads and framing included.
@@ -106,6 +111,40 @@ pub struct ArmRecording {
     pub body_bytes: u64,
     /// Status, body length and `Server` header of the first completed answer.
     pub first_answer: Option<FirstAnswer>,
+}
+
+impl ArmRecording {
+    /// Adds everything of another recording, as if both had been one.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.warm_up.merge(&other.warm_up);
+        for (into, from) in [
+            (&mut self.service, &other.service),
+            (&mut self.response, &other.response),
+            (&mut self.lateness, &other.lateness),
+            (&mut self.queued, &other.queued),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.connect, &other.connect),
+            (&mut self.tls, &other.tls),
+            (&mut self.check_failure, &other.check_failure),
+            (&mut self.error, &other.error),
+        ] {
+            into.merge(from);
+        }
+        for (status, count) in &other.failed_statuses {
+            *self.failed_statuses.entry(*status).or_default() += count;
+        }
+        self.connections += other.connections;
+        self.dropped += other.dropped;
+        self.redirected += other.redirected;
+        self.statuses += other.statuses;
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.body_bytes += other.body_bytes;
+        if self.first_answer.is_none() {
+            self.first_answer.clone_from(&other.first_answer);
+        }
+    }
 }
 
 /// What was really answered, so that a report can show it.

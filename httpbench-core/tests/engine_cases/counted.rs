@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use httpbench_core::model::{ErrorClass, Load, Nanos, RoundPlan, SliceRecording};
+use httpbench_core::model::{ErrorClass, Load, Nanos, RoundPlan, Schedule, SliceRecording};
 
 use super::load::{arm, assert_all_good, get, plan, run, slice};
 use super::peer::{Peer, pause};
@@ -83,6 +83,20 @@ fn length_of_a_counted_slice_is_its_upper_bound() {
     assert_all_good(&recording.arms[0].counts);
     assert!((1..=7).contains(&recording.arms[0].counts.started), "{:?}", recording.arms[0].counts);
     assert_eq!(recording.slices[0].span, Nanos::from_millis(200));
+}
+
+#[test]
+fn counted_slice_may_have_all_the_time_there_is() {
+    for schedule in [Schedule::Closed, Schedule::Constant { per_second: 500.0 }] {
+        let peer = Peer::answering(OK);
+        let mut plan = counted(&peer, 20);
+        (plan.load.schedule, plan.load.connections, plan.load.threads) = (schedule, 3, 2);
+        plan.slices[0].length = Nanos(u64::MAX);
+        let recording = run(&plan, &get());
+        assert_all_good(&recording.arms[0].counts);
+        assert_eq!((recording.slices[0].good, peer.requests()), (20, 20));
+        assert!(recording.slices[0].span < Nanos::from_secs(20), "{:?}", recording.slices[0].span);
+    }
 }
 
 #[test]

@@ -191,6 +191,23 @@ fn early_answer_to_a_large_body_is_heard() {
 }
 
 #[test]
+fn early_answer_is_heard_from_a_server_that_reads_no_more_but_stays() {
+    // LG-31: it closes its reading side only, and the connection when the engine has.
+    let peer = Peer::new(|talk| {
+        talk.read_head()?;
+        talk.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")?;
+        talk.read_no_more()?;
+        pause(30);
+        Ok(())
+    });
+    let recording = drive(&peer, &post(&vec![b'b'; 10 * 1024 * 1024]));
+    assert_eq!(recording.counts.check_failures, recording.counts.started, "{:?}", recording.counts);
+    // What is left of the body is never sent on a connection that goes on.
+    assert_eq!(peer.connections(), recording.connections);
+    assert!(recording.connections >= recording.counts.started);
+}
+
+#[test]
 fn backlog_that_fills_at_the_start_costs_no_connection() {
     // LG-71
     let peer = Peer::answering(OK);

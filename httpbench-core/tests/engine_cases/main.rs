@@ -4,7 +4,9 @@
 //! with `LG` in comments are those of the project's list of cases.
 
 mod addresses;
+mod agreement;
 mod counted;
+mod exact;
 mod expect;
 mod framing;
 mod life;

@@ -31,6 +31,7 @@ pub(crate) struct Talk {
     stream: TcpStream,
     seen: Arc<Seen>,
     unread: Vec<u8>,
+    last: Vec<u8>,
 }
 
 impl Peer {
@@ -57,7 +58,7 @@ impl Peer {
                 stream.set_nodelay(true).expect("a socket option");
                 stream.set_read_timeout(Some(PATIENCE)).expect("a socket option");
                 stream.set_write_timeout(Some(PATIENCE)).expect("a socket option");
-                let mut talk = Talk { stream, seen: Arc::clone(&shared), unread: Vec::new() };
+                let mut talk = Talk { stream, seen: Arc::clone(&shared), unread: Vec::new(), last: Vec::new() };
                 let script = Arc::clone(&script);
                 // A script may end with an error: engines close connections as they like.
                 thread::spawn(move || drop(script(&mut talk)));
@@ -122,7 +123,8 @@ impl Talk {
             }
         }
         let rest = self.unread.split_off(whole);
-        *self.seen.last.lock().expect("not poisoned") = std::mem::replace(&mut self.unread, rest);
+        self.last = std::mem::replace(&mut self.unread, rest);
+        self.seen.last.lock().expect("not poisoned").clone_from(&self.last);
         self.seen.requests.fetch_add(1, Ordering::SeqCst);
         Ok(true)
     }
@@ -144,15 +146,14 @@ impl Talk {
         Ok(())
     }
 
-    /// The last request.
+    /// The last request on this connection.
     pub(crate) fn last_request(&self) -> Vec<u8> {
-        self.seen.last.lock().expect("not poisoned").clone()
+        self.last.clone()
     }
 
-    /// The last request's target.
+    /// The target of the last request on this connection.
     pub(crate) fn target(&self) -> String {
-        let request = self.last_request();
-        String::from_utf8_lossy(&request).split(' ').nth(1).expect("a target").to_owned()
+        String::from_utf8_lossy(&self.last).split(' ').nth(1).expect("a target").to_owned()
     }
 
     /// Reads so many bytes of what follows a head.
@@ -180,6 +181,11 @@ impl Talk {
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "for cases of TLS"))]
     pub(crate) fn read_some(&mut self) -> io::Result<()> {
         self.read_more().map(drop)
+    }
+
+    /// Closes the reading side.
+    pub(crate) fn read_no_more(&mut self) -> io::Result<()> {
+        self.stream.shutdown(std::net::Shutdown::Read)
     }
 
     fn read_more(&mut self) -> io::Result<usize> {

@@ -1,6 +1,7 @@
 //! Redirects: left alone by default, followed within one exchange if the plan asks for it.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use httpbench_core::model::{ArmRecording, ErrorClass, Nanos, Reuse};
@@ -68,6 +69,35 @@ fn redirects_of_the_same_origin_are_one_exchange_on_one_connection() {
     assert_eq!(recording.body_bytes, (4 + 4 + 2) * good);
     assert_eq!(recording.connections, 1);
     assert_eq!(recording.first_answer.expect("an answer").body_bytes, 2);
+}
+
+#[test]
+fn each_connection_follows_its_own_redirect_however_the_answers_interleave() {
+    // The head of a redirect comes, then others get their answers, then its body.
+    let given = AtomicU64::new(0);
+    let peer = Peer::new(move |talk| {
+        let mut own = String::new();
+        while talk.read_request()? {
+            let target = talk.target();
+            if target == "/" {
+                own = format!("/{}", given.fetch_add(1, Ordering::SeqCst) % 1_000);
+                let answer = found(&own);
+                talk.send(&answer[..answer.len() - 4])?;
+                pause(2);
+                talk.send("gone")?;
+            } else if target == own {
+                talk.send(OK)?;
+            } else {
+                talk.send("HTTP/1.1 500 Not yours\r\nContent-Length: 0\r\n\r\n")?;
+            }
+        }
+        Ok(())
+    });
+    let mut plan = plan(vec![arm(&peer)]);
+    (plan.load.redirects, plan.load.connections) = (1, 8);
+    let recording = run(&plan, &get()).arms.remove(0);
+    assert_all_good(&recording.counts);
+    assert_eq!((recording.redirected, peer.connections()), (recording.counts.good, 8));
 }
 
 #[test]

@@ -27,15 +27,15 @@ fn schedule_is_the_same_on_any_number_of_threads_and_goes_on_from_slice_to_slice
     let peer = Peer::answering(OK);
     let second = Nanos::from_secs(1);
     for (schedule, expected) in [
-        (Schedule::Constant { per_second: 300.0 }, Some(vec![45, 45, 30])),
-        (Schedule::Poisson { per_second: 300.0, seed: 5 }, None),
-        // Due after t seconds: 500 t²/2, so 5.6, 22.5 and 40 by the ends of the slices, and the one at zero.
-        (Schedule::Ramp { from: 0.0, to: 500.0, over: second }, Some(vec![6, 17, 17])),
-        (Schedule::Ramp { from: 0.0, to: 500.0, over: Nanos::ZERO }, Some(vec![75, 75, 50])),
+        (Schedule::Constant { per_second: 600.0 }, Some(vec![45, 45, 30])),
+        (Schedule::Poisson { per_second: 600.0, seed: 5 }, None),
+        // Due after t seconds: 2000 t²/2, so 5.6, 22.5 and 40 by the ends of the slices, and the one at zero.
+        (Schedule::Ramp { from: 0.0, to: 2_000.0, over: second }, Some(vec![6, 17, 17])),
+        (Schedule::Ramp { from: 0.0, to: 1_000.0, over: Nanos::ZERO }, Some(vec![75, 75, 50])),
     ] {
         let mut seen = Vec::new();
         for threads in [1, 3] {
-            let mut plan = scheduled(&peer, schedule, &[150, 150, 100]);
+            let mut plan = scheduled(&peer, schedule, &[75, 75, 50]);
             plan.load.threads = threads;
             let recording = run(&plan, &get());
             assert_all_good(&recording.arms[0].counts);

@@ -85,11 +85,37 @@ fn wrong_answers_are_neither_good_nor_in_the_service_times() {
         }
         Ok(())
     });
-    let recording = run(&plan(vec![arm(&peer)]), &get());
-    let counts = &recording.arms[0].counts;
-    assert!(counts.good.abs_diff(counts.check_failures) <= 1, "{counts:?}");
-    assert_eq!((counts.check_failures, counts.check_example.as_deref()), (counts.started / 2, Some("status 500")));
-    assert_eq!(recording.arms[0].statuses.server_error, counts.check_failures);
+    let mut plan = plan(vec![arm(&peer)]);
+    plan.slices = vec![slice(0, 60_000)];
+    plan.slices[0].requests = Some(100);
+    let recording = run(&plan, &get());
+    let arm = &recording.arms[0];
+    assert_eq!((arm.counts.started, arm.counts.good, arm.counts.check_failures), (100, 50, 50));
+    assert_eq!(arm.counts.check_example.as_deref(), Some("status 500"));
+    assert_eq!((arm.statuses.success, arm.statuses.server_error), (50, 50));
+    assert_eq!((arm.service.count(), arm.check_failure.count()), (50, 50));
+    assert_eq!((recording.slices[0].completed, peer.requests()), (100, 100));
+    assert!(recording.slices[0].good <= 50);
+}
+
+#[test]
+fn answers_of_varying_length_are_good_where_no_length_is_asked_for() {
+    // LG-59
+    static SERVED: AtomicU64 = AtomicU64::new(0);
+    let peer = Peer::new(|talk| {
+        while talk.read_request()? {
+            let body = "x".repeat(SERVED.fetch_add(1, Ordering::SeqCst) as usize * 100);
+            talk.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))?;
+        }
+        Ok(())
+    });
+    let mut plan = plan(vec![arm(&peer)]);
+    plan.slices = vec![slice(0, 60_000)];
+    plan.slices[0].requests = Some(50);
+    let recording = run(&plan, &get());
+    assert_all_good(&recording.arms[0].counts);
+    // 0 + 100 + … + 4,900.
+    assert_eq!((recording.arms[0].counts.good, recording.arms[0].body_bytes), (50, 122_500));
 }
 
 #[test]

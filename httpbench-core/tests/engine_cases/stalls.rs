@@ -124,6 +124,9 @@ fn one_stall_is_one_slow_exchange() {
     assert_all_good(&recording.counts);
     assert_eq!(recording.counts.good, SERVED.load(Ordering::SeqCst));
     assert!(recording.service.max().expect("a time") >= Nanos::from_millis(399));
+    // No other one is like it: nothing was made up for those that a schedule would have sent meanwhile.
+    let others = (recording.counts.good - 1) as f64 / recording.counts.good as f64;
+    assert!(recording.service.quantile(others).expect("a time") < Nanos::from_millis(300));
 }
 
 #[test]

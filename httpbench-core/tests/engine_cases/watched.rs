@@ -28,15 +28,19 @@ fn stopped_after(milliseconds: u64, plan: &RoundPlan, watch: &Watch) -> Recordin
 #[test]
 fn round_that_is_stopped_ends_early_and_its_counts_still_balance() {
     // LG-42
-    for schedule in [Schedule::Closed, Schedule::Constant { per_second: 500.0 }, Schedule::Constant { per_second: 0.5 }]
-    {
+    for schedule in [
+        Schedule::Closed,
+        Schedule::Constant { per_second: 500.0 },
+        Schedule::Constant { per_second: 0.5 },
+        Schedule::Sessions { per_second: 20.0, calls: 1_000_000 },
+    ] {
         let peer = Peer::answering(OK);
         let mut plan = plan(vec![arm(&peer)]);
         (plan.load.connections, plan.load.threads, plan.load.schedule) = (4, 2, schedule);
         plan.slices = vec![slice(0, 60_000), slice(0, 60_000)];
         plan.slices[0].lead_in = Nanos::ZERO;
         let (watch, begun) = (Watch::new(), Instant::now());
-        let recording = stopped_after(400, &plan, &watch);
+        let recording = stopped_after(200, &plan, &watch);
         assert!(begun.elapsed() < Duration::from_secs(20), "{schedule:?} ends after {:?}", begun.elapsed());
         assert_all_good(&recording.arms[0].counts);
         assert_eq!(recording.arms[0].counts.good, peer.requests());
@@ -64,6 +68,27 @@ fn exchange_that_is_outstanding_at_the_stop_is_an_error_after_the_request_timeou
     let recording = stopped_after(100, &plan, &Watch::new());
     assert_all(&recording.arms[0].counts, ErrorClass::RequestTimeout);
     assert_eq!((recording.arms[0].counts.started, peer.requests()), (3, 3));
+}
+
+#[test]
+fn starts_that_still_wait_for_a_connection_at_the_stop_are_dropped_and_counted() {
+    let peer = Peer::new(|talk| {
+        while talk.read_request()? {
+            pause(100);
+            talk.send(OK)?;
+        }
+        Ok(())
+    });
+    let mut plan = plan(vec![arm(&peer)]);
+    plan.load.schedule = Schedule::Constant { per_second: 200.0 };
+    plan.slices = vec![slice(0, 60_000)];
+    let recording = stopped_after(500, &plan, &Watch::new());
+    let (arm, slice) = (&recording.arms[0], &recording.slices[0]);
+    assert_all_good(&arm.counts);
+    assert_eq!(arm.counts.started, peer.requests());
+    // About 100 were due, and 5 could be sent.
+    assert!(arm.dropped >= 60 && arm.dropped > arm.counts.started, "{} of {}", arm.dropped, slice.scheduled);
+    assert_eq!(slice.begun, arm.counts.started);
 }
 
 #[test]

@@ -58,7 +58,8 @@ pub(super) trait Connection: 'static {
     /// The body of the last answer, where the driver was told to keep it.
     fn body(&self) -> Body<'_>;
 
-    /// The value of the first header called so in the last answer, where the driver keeps it.
+    /// The value of the first header called so in the last answer, where the driver keeps it. A driver's connections may
+    /// share that memory: what another one received since then may stand in its place.
     fn field(&self, name: &str) -> Option<String>;
 
     /// Why the last answer, complete as it is, is wrong whatever its check says. Asked once for each answer.

@@ -6,6 +6,9 @@
 use super::{Arrivals, Pace, Start};
 use crate::model::Nanos;
 
+/// When starts are due that a schedule does not have: those after a ramp down to zero.
+const NEVER: Nanos = Nanos(u64::MAX);
+
 /// Which part of the starts a thread has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Part {
@@ -85,9 +88,10 @@ impl Window {
         self.last.number.saturating_add(1) == self.end
     }
 
-    /// Whether the thread has taken all starts of a window that is ended by their number.
+    /// Whether the thread has taken all starts of a window that is ended by their number, or as many as there will be.
     pub(in crate::engine) fn is_used_up(&self) -> bool {
-        self.next.number >= self.end
+        let is_counted = self.end < u64::MAX;
+        self.next.number >= self.end || (is_counted && self.next.due == NEVER)
     }
 
     /// When the thread's next start but one is due, if this window has it.
@@ -171,6 +175,19 @@ mod tests {
         assert_eq!(window.pace(Nanos::from_millis(1)), Pace::Stop, "at once");
         let next = Window::new(window.arrivals, window.end(), Nanos::from_secs(60), Some(1), ALONE);
         assert_eq!((next.next.number, next.pace(Nanos(0))), (2, Pace::SendNow { intended: Nanos(0) }));
+    }
+
+    #[test]
+    fn counted_window_ends_when_its_schedule_has_no_more_starts() {
+        let arrivals = Arrivals::Ramp(Ramp { from: 10.0, to: 0.0, over: Nanos::from_secs(1) });
+        // Five within the second, and one at its end.
+        let (starts, window) = starts(first_window(arrivals, NEVER, Some(100)));
+        assert_eq!((starts.len(), starts[5]), (6, Nanos::from_secs(1)));
+        assert_eq!(window.pace(Nanos::from_secs(1)), Pace::Stop, "at once");
+        // Without a number, the window lasts as long as it was asked for.
+        let mut window = first_window(arrivals, Nanos::from_secs(3), None);
+        (0..6).for_each(|_| window.take());
+        assert_eq!(window.pace(Nanos::from_secs(1)), Pace::Wait { until: Nanos::from_secs(3) });
     }
 
     #[test]

@@ -23,6 +23,9 @@ use crate::scenario::WireRequest;
 /// Large enough that a large body takes few reads, small enough for a core's own cache.
 const BUFFER: usize = 64 * 1024;
 
+/// The same where each connection has its own.
+const SMALL_BUFFER: usize = 16 * 1024;
+
 /// The most of a body that is kept for a check.
 pub(in crate::engine) const MAX_KEPT_BODY: usize = 8 * 1024 * 1024;
 
@@ -144,6 +147,15 @@ impl<S: Stream> Connection for RawConnection<S> {
 }
 
 impl<S: Stream> RawConnection<S> {
+    /// The same connection with a memory of its own: the fields of its last answer are then its own too, even if others
+    /// had an answer while the rest of this one was on its way.
+    pub(super) fn apart(self) -> Self {
+        let Shared { clock, keep, wanted, .. } = *self.shared;
+        let memory = Memory { buffer: vec![0; SMALL_BUFFER].into_boxed_slice(), head: RememberedHead::default() };
+        let shared = Rc::new(Shared { clock, memory: RefCell::new(memory), keep, wanted });
+        Self { shared, ..self }
+    }
+
     /// Gets ready for an exchange whose request has so many bytes.
     #[inline]
     pub(super) fn begin_with(&mut self, is_head: bool, length: usize) {

@@ -10,7 +10,7 @@ use super::framing::{Framing, Head, MAX_HEADERS, Parsed, Reuse, excerpt, parse_h
 use super::remembered::RememberedHead;
 
 /// The longest head, status line included.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
+pub(in crate::engine) const MAX_HEAD: usize = 64 * 1024;
 
 /// Where the status begins: after `HTTP/1.1 `.
 const STATUS_AT: usize = 9;
@@ -198,6 +198,16 @@ impl Decoder {
             taken += length;
         }
         Ok(Fed { taken, body })
+    }
+
+    /// Bytes of memory that are kept for a head.
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.head.capacity()
+    }
+
+    /// Whether the end of the connection now would complete the answer.
+    pub(in crate::engine) fn ends_complete(&mut self) -> bool {
+        self.end() == Ended::Complete
     }
 
     /// The connection ended.

@@ -6,6 +6,9 @@
 //! it is: the body is not sent, and the connection, which still owes it, is dropped. HTTP/1.0 knows no expectation: the
 //! body follows at once, as it does where there is none.
 //!
+//! Each of these connections remembers its own last head, so that whoever wraps it (redirects are followed from here) can
+//! ask for its fields at any time.
+//!
 //! Leaves everything else to the [connection](super::connection). The wait is part of the service time.
 
 use std::future::Future;
@@ -44,7 +47,7 @@ impl<S: Stream> Driver for ContinueDriver<S> {
 
     async fn connect(&self) -> io::Result<Opened<ContinueConnection<S>>> {
         let Opened { connection: raw, opening } = self.raw.connect().await?;
-        let connection = ContinueConnection { raw, wait: self.wait, held: None };
+        let connection = ContinueConnection { raw: raw.apart(), wait: self.wait, held: None };
         Ok(Opened { connection, opening })
     }
 }

@@ -21,7 +21,7 @@ mod remembered;
 mod stream;
 
 pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, ProtocolError};
+pub(in crate::engine) use decode::{Decoder, MAX_HEAD, ProtocolError};
 pub(in crate::engine) use expect::ContinueDriver;
 pub(in crate::engine) use framing::expects_continue;
 pub(in crate::engine) use remembered::RememberedHead;

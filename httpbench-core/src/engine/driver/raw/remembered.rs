@@ -30,6 +30,11 @@ impl RememberedHead {
         &self.bytes
     }
 
+    /// Bytes of memory that are kept.
+    pub(in crate::engine) fn kept(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// What the head says that `piece` begins with, and how long it is, if that is known without parsing it.
     #[inline]
     pub(super) fn recall(&mut self, piece: &[u8], is_head: bool) -> Option<(usize, Head)> {

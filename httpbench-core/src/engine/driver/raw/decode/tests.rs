@@ -346,6 +346,21 @@ proptest! {
     }
 
     #[test]
+    fn bytes_of_any_kind_and_length_are_decoded_within_bounds_and_alike(
+        start in prop::sample::select(vec![
+            &b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.0 301 \r\nContent-Length: 7\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+        ]),
+        unit in prop::collection::vec(any::<u8>(), 0..24),
+        repeated in 0..6_000_usize,
+        end in prop::sample::select(vec![&b""[..], b"\r\n\r\n", b"\r\n0\r\n\r\n"]),
+        is_head in any::<bool>(),
+        lengths in prop::collection::vec(any::<u8>(), 0..6),
+    ) {
+        crate::engine::fuzzing::decode(&[start, &unit.repeat(repeated), end].concat(), is_head, &lengths);
+    }
+
+    #[test]
     fn random_bytes_after_a_sound_start_never_panic_and_cuts_make_no_difference(
         start in prop::sample::select(vec![
             "", "HTTP/1.1 ", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: ",
