@@ -261,10 +261,10 @@ fn stall_of_200_ms_each_second_is_found_through_the_mean_and_only_there() {
 fn few_slow_answers_at_a_fixed_arrival_rate_are_found_in_p99_and_only_there() {
     let arms = Arms::with_main();
     arms.project.edit("src/main.rs", "SLOW_PER_MILLE: u64 = 0", "SLOW_PER_MILLE: u64 = 15");
-    // 8,000/s for 1.25 s are 10,000 exchanges in each round of an arm, 100 of them beyond p99. The median is muted: it is not
+    // 8,000/s for 1.5 s are 12,000 exchanges in each round of an arm, 120 of them beyond p99. The median is muted: it is not
     // certain by its size.
     arms.project.write("httpbench.toml", "[tolerance]\np50 = \"1000%\"\n");
-    let load = ["--arrival-rate", "8000", "--duration", "10s", "--connections", "16"];
+    let load = ["--arrival-rate", "8000", "--rounds", "6", "--duration", "9s", "--connections", "16"];
     let outcome = undisturbed(|| {
         let bounded = arms.httpbench().args(SHORT).args(["index", "--baseline", "main"]);
         bounded.args(load).env("SPIN_US", "5")

@@ -1,7 +1,8 @@
 //! The two ends of `tests/engine-cost.sh`, which counts what an exchange costs the engine.
 //!
 //! `engine_cost serve` answers 100 bytes to every request, on a port that it prints; `engine_cost serve changing` counts its
-//! answers in a header, and `engine_cost serve unlike` makes that header now longer and now shorter. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
+//! answers in a header, `engine_cost serve unlike` makes that header now longer and now shorter, and `engine_cost serve parsed`
+//! changes the body's length as well. `engine_cost load ADDRESS CONNECTIONS MILLISECONDS
 //! [ARRIVAL-RATE]` drives that with the engine, on one thread, and prints how many exchanges were good; with an arrival rate
 //! also how late the engine sent them.
 
@@ -25,11 +26,13 @@ fn main() -> ExitCode {
         ["serve"] => serve(Heads::Equal),
         ["serve", "changing"] => serve(Heads::Changing),
         ["serve", "unlike"] => serve(Heads::Unlike),
+        ["serve", "parsed"] => serve(Heads::Parsed),
         ["load", address, connections, milliseconds] => load(address, connections, milliseconds, None),
         ["load", address, connections, milliseconds, per_second] => {
             load(address, connections, milliseconds, Some(per_second))
         }
-        _ => Err("expected `serve [changing|unlike]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`".into()),
+        _ => Err("expected `serve [changing|unlike|parsed]` or `load ADDRESS CONNECTIONS MILLISECONDS [ARRIVAL-RATE]`"
+            .into()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -102,6 +105,8 @@ enum Heads {
     Changing,
     /// It changes its length too.
     Unlike,
+    /// The body's length changes, so that each head has to be parsed.
+    Parsed,
 }
 
 /// Ends after ten minutes, should nobody end it.
@@ -122,25 +127,28 @@ fn serve(heads: Heads) -> Result<(), Error> {
 /// A request fits one segment and is never sent ahead, so a read is a request.
 fn answer(mut stream: TcpStream, heads: Heads) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let body = "x".repeat(100);
-    let answer = |counter: &str| {
+    let answer = |counter: &str, length: usize| {
         format!(
             "HTTP/1.1 200 OK\r\nServer: engine-cost\r\nContent-Type: text/plain\r\n\
-             Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n{counter}Content-Length: 100\r\n\r\n{body}"
+             Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n{counter}Content-Length: {length}\r\n\r\n{}",
+            "x".repeat(length)
         )
     };
-    let equal = answer("");
+    let equal = answer("", 100);
     let mut request = [0; 4096];
     while stream.read(&mut request)? > 0 {
         let number = ANSWERS.fetch_add(1, Ordering::Relaxed);
-        match heads {
-            Heads::Equal => stream.write_all(equal.as_bytes())?,
-            Heads::Changing => stream.write_all(answer(&format!("X-Request-Id: {number:016x}\r\n")).as_bytes())?,
-            Heads::Unlike => {
-                let width = (number % 7) as usize;
-                stream.write_all(answer(&format!("X-Request-Id: {number:016x}{:width$}.\r\n", "")).as_bytes())?;
+        let width = (number % 7) as usize;
+        let counted = match heads {
+            Heads::Equal => {
+                stream.write_all(equal.as_bytes())?;
+                continue;
             }
-        }
+            Heads::Changing => answer(&format!("X-Request-Id: {number:016x}\r\n"), 100),
+            Heads::Unlike => answer(&format!("X-Request-Id: {number:016x}{:width$}.\r\n", ""), 100),
+            Heads::Parsed => answer(&format!("X-Request-Id: {number:016x}\r\n"), 100 + width),
+        };
+        stream.write_all(counted.as_bytes())?;
     }
     Ok(())
 }

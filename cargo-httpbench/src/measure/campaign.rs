@@ -33,7 +33,8 @@ pub struct Campaign<'run> {
     interrupt: &'run Interrupt,
     watcher: &'run mut dyn FnMut(Progress<'_>) -> Result<()>,
     random: fastrand::Rng,
-    started: u64,
+    /// How often all scenarios had their turn: what the order of the arms' starts alternates by.
+    turns: u64,
     /// Arms whose notes have been told.
     noted: BTreeSet<usize>,
     forecast: Forecast,
@@ -102,7 +103,7 @@ impl<'run> Campaign<'run> {
         };
         let random = fastrand::Rng::with_seed(rounds.seed);
         let (noted, forecast) = (BTreeSet::new(), Forecast::default());
-        Self { subject, rounds, interrupt, watcher, random, started: 0, noted, forecast, measured }
+        Self { subject, rounds, interrupt, watcher, random, turns: 0, noted, forecast, measured }
     }
 
     /// What was measured so far.
@@ -188,6 +189,7 @@ impl<'run> Campaign<'run> {
         scenarios: &[usize],
         mut turn: impl FnMut(&mut Self, usize, Ground<'_>) -> Result<(), Failed>,
     ) -> Result<()> {
+        self.turns += 1;
         let (writing, reading): (Vec<usize>, Vec<usize>) =
             scenarios.iter().copied().filter(|&index| self.measured.scenarios[index].failure.is_none()).partition(
                 |&index| self.measured.scenarios[index].listing.request.as_ref().is_ok_and(|it| it.writes()),
@@ -455,8 +457,8 @@ impl<'run> Campaign<'run> {
 
     /// Starts these arms; the one after the last is the reference server.
     fn start_servers(&mut self, arms: &[usize]) -> Result<Servers> {
-        let order = if self.started.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
-        self.started += 1;
+        // By rounds, not by starts: there are as many starts in each round, so a scenario's own would always be in one order.
+        let order = if self.turns.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
         let spec_of = |&arm: &usize| self.subject.arms.get(arm).copied().or(self.subject.reference);
         let specs: Vec<&ServerSpec> = arms.iter().filter_map(spec_of).collect();
         let servers = Servers::start(&specs, order, self.interrupt)?;

@@ -165,8 +165,8 @@ mod tests {
     use super::*;
 
     fn log_of(write: impl FnOnce(&mut dyn Write)) -> LogTail {
-        let (reader, mut writer) = io::pipe().unwrap();
-        let log = LogTail::drain(reader).unwrap();
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let log = LogTail::drain(reader).expect("a thread");
         write(&mut writer);
         drop(writer);
         log.settle();
@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn last_lines_come_without_colours_controls_and_trailing_blanks() {
         let log = log_of(|out| {
-            out.write_all(b"one\n\x1b[1;31mtwo\x1b[0m\x07\n\x1b]0;title\x07three\tx\xff\r\nfour\n\n\n").unwrap();
+            out.write_all(b"one\n\x1b[1;31mtwo\x1b[0m\x07\n\x1b]0;title\x07three\tx\xff\r\nfour\n\n\n")
+                .expect("the log is read");
         });
         assert_eq!(log.last(3), ["two", "three    x\u{fffd}", "four"]);
         assert_eq!(log.last(20).len(), 4);
@@ -186,7 +187,7 @@ mod tests {
     fn much_output_is_drained_and_only_its_whole_last_lines_are_kept() {
         let log = log_of(|out| {
             for number in 0..200_000 {
-                out.write_all(format!("line {number:09}\n").as_bytes()).unwrap();
+                out.write_all(format!("line {number:09}\n").as_bytes()).expect("the log is read");
             }
         });
         assert_eq!(log.since(200_000 * 15 - 6), ("00199999\n"[3..].to_owned(), 200_000 * 15));
@@ -198,8 +199,8 @@ mod tests {
     #[test]
     fn one_endless_line_is_cut() {
         let log = log_of(|out| {
-            out.write_all(&vec![b'x'; 1_000_000]).unwrap();
-            out.write_all(b"\n").unwrap();
+            out.write_all(&vec![b'x'; 1_000_000]).expect("the log is read");
+            out.write_all(b"\n").expect("the log is read");
         });
         assert_eq!(log.last(20), [format!("{}…", "x".repeat(LINE_LIMIT))]);
     }

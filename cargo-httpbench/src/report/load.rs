@@ -296,8 +296,7 @@ fn facts(measured: &LoadMeasured) -> Vec<(&'static str, String)> {
         beside.push(format!("{} redirects followed", count(arm.redirected)));
     }
     if counts.redone > 0 {
-        beside
-            .push(format!("{} sent once more, because the server had closed an idle connection", count(counts.redone)));
+        beside.push(format!("{} sent once more, because the server had ended their connection", count(counts.redone)));
     }
     if arm.dropped > 0 {
         beside.push(format!("{} late starts dropped", count(arm.dropped)));

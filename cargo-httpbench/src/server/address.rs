@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> SocketAddr {
-        text.parse().unwrap()
+        text.parse().expect("it can be done in a test")
     }
 
     fn targets_of(bound: &[&str]) -> Vec<String> {

@@ -10,10 +10,16 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Mutex;
 
 use super::EngineError;
-use super::carrier::{Carrier, Transport, Way};
+#[cfg(feature = "http2")]
+use super::carrier;
+use super::carrier::{Carrier, Security, Transport, Way};
 use super::clock::Clock;
 use super::driver::Driver;
+#[cfg(feature = "http2")]
+use super::driver::http2;
+use super::driver::pipeline::{self, Pipeline};
 use super::driver::raw::{ContinueDriver, RawDriver, Stream, expects_continue};
+use super::driver::shared::{Link, SharedDriver};
 #[cfg(feature = "tls")]
 use super::driver::tls::{self, TlsStream};
 use super::follow::{FollowDriver, Names};
@@ -57,7 +63,7 @@ pub fn run_watched(plan: &RoundPlan, requests: Vec<WireRequest>, watch: &Watch) 
 
 fn execute(plan: &RoundPlan, requests: &[WireRequest], watch: Option<&Watch>) -> Result<Recording, EngineError> {
     check(plan, requests)?;
-    let carrier = Carrier::of(plan)?;
+    let carrier = Carrier::of(plan, requests)?;
     let threads = plan.load.threads.min(plan.load.connections);
     // A connection that follows redirects may hold another one to another server.
     let each = if plan.load.redirects == 0 { 1 } else { 2 };
@@ -194,10 +200,27 @@ impl Share {
     ) -> Result<ThreadRecording, EngineError> {
         let endpoint = |index: usize| plan.arms[index].endpoint.clone();
         match (&carrier.way, carrier.transport) {
-            (Way::Raw, Transport::Tcp) => self.raw::<TcpStream>(plan, requests, open_loop, endpoint).await,
-            (Way::Raw, Transport::Unix) => self.raw::<UnixStream>(plan, requests, open_loop, endpoint).await,
+            (Way::Raw(Security::None), Transport::Tcp) => {
+                self.raw::<TcpStream>(plan, requests, open_loop, endpoint).await
+            }
+            (Way::Raw(Security::None), Transport::Unix) => {
+                self.raw::<UnixStream>(plan, requests, open_loop, endpoint).await
+            }
+            (Way::Pipelined(routes), _) => {
+                let common = |index: usize| pipeline::Common::new(routes[index].clone(), &requests[index]);
+                self.shared::<Pipeline>(plan, requests, open_loop, common).await
+            }
+            #[cfg(feature = "http2")]
+            (Way::Http2(translated), _) => {
+                let common = |index: usize| {
+                    let carrier::Translated { route, request } = &translated[index];
+                    let keeps_body = requests[index].check.needs_body();
+                    http2::Common::new(route.clone(), Arc::clone(request), keeps_body, plan.load.reuse)
+                };
+                self.shared::<http2::Http2>(plan, requests, open_loop, common).await
+            }
             #[cfg(feature = "tls")]
-            (Way::Secured(settings), transport) => {
+            (Way::Raw(Security::Tls(settings)), transport) => {
                 let clock = self.clock;
                 let target =
                     |index: usize| tls::Target { transport: endpoint(index), settings: settings[index].clone(), clock };
@@ -231,6 +254,20 @@ impl Share {
         self.thread(plan, requests, open_loop, driver).run(plan).await
     }
 
+    /// Several exchanges at a time on a connection.
+    async fn shared<L: Link>(
+        self,
+        plan: &RoundPlan,
+        requests: &[WireRequest],
+        open_loop: Option<OpenLoop>,
+        common: impl Fn(usize) -> L::Common,
+    ) -> Result<ThreadRecording, EngineError> {
+        let part = self.part;
+        let driver =
+            |index: usize| SharedDriver::<L>::new(common(index), connections(plan, index, part), plan.load.depth);
+        self.thread(plan, requests, open_loop, driver).run(plan).await
+    }
+
     /// Within the thread's runtime. `driver` is asked for that of each arm, by its index.
     fn thread<D: Driver>(
         self,
@@ -241,17 +278,17 @@ impl Share {
     ) -> Thread<D> {
         let load = &plan.load;
         let arms = requests.iter().enumerate().map(|(index, request)| {
-            let connections = connections(plan, index, self.part);
             let arm = Arm {
                 clock: self.clock,
                 driver: driver(index),
                 request: request.clone(),
                 judging: if request.check.needs_body() { Judging::Body } else { Judging::Status },
                 reuse: load.reuse,
+                redos: load.depth,
                 connect_timeout: load.connect_timeout.into(),
                 request_timeout: load.request_timeout,
             };
-            ThreadArm::new(arm, connections)
+            ThreadArm::new(arm, exchanges(plan, index, self.part))
         });
         let roots = plan.arms.iter().filter(|_| self.part.thread == 0).map(|arm| arm.root_pid);
         Thread {
@@ -269,7 +306,12 @@ impl Share {
 
 /// How many connections to an arm a part of the round needs: never more than it has exchanges.
 fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
-    let connections = share(plan.load.connections.into(), part);
+    share(plan.load.connections.into(), part).min(exchanges(plan, arm, part))
+}
+
+/// How many exchanges with an arm a part of the round may have outstanding.
+fn exchanges(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
+    let places = share(plan.load.connections.into(), part) * u64::from(plan.load.depth);
     let slices = plan.slices.iter().filter(|slice| slice.arm == arm);
     // `None` stands for no bound; without slices, connections are opened for their own sake.
     let starts = |slice: &SlicePlan| match plan.load.schedule.calls() {
@@ -278,8 +320,8 @@ fn connections(plan: &RoundPlan, arm: usize, part: Part) -> u64 {
     };
     let starts = slices.map(starts).reduce(|most, starts| Some(most?.max(starts?))).flatten();
     match starts {
-        Some(starts) if plan.warm_up == Nanos::ZERO => connections.min(share(starts, part)),
-        _ => connections,
+        Some(starts) if plan.warm_up == Nanos::ZERO => places.min(share(starts, part)),
+        _ => places,
     }
 }
 

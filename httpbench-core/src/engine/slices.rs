@@ -167,6 +167,14 @@ impl<D: Driver> ThreadArm<D> {
     }
 }
 
+/// The arms in the order in which the slices load them first: that order is drawn anew for each round, so no arm is always the one
+/// that has waited since its warm-up.
+fn warm_up_order(plan: &RoundPlan) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..plan.arms.len()).collect();
+    order.sort_by_key(|&arm| plan.slices.iter().position(|slice| slice.arm == arm).unwrap_or(usize::MAX));
+    order
+}
+
 impl<D: Driver> Thread<D> {
     /// Goes through the whole round.
     pub(super) async fn run(mut self, plan: &RoundPlan) -> Result<ThreadRecording, EngineError> {
@@ -179,7 +187,7 @@ impl<D: Driver> Thread<D> {
             self.open(index, &recorder, self.clock.now() + SET_UP).await;
         }
         let mut slices = Vec::with_capacity(plan.slices.len());
-        for index in 0..self.arms.len() {
+        for index in warm_up_order(plan) {
             self.warm_up(index, plan.warm_up, drain).await?;
         }
         for slice in &plan.slices {
@@ -348,5 +356,19 @@ mod tests {
             assert_eq!(parts.iter().sum::<u64>(), total);
             assert!(parts.iter().max() <= parts.iter().min().map(|least| least + 1).as_ref(), "{parts:?}");
         }
+    }
+
+    #[test]
+    fn arms_are_warmed_up_in_the_order_of_their_first_slices() {
+        let slice = |arm| SlicePlan { arm, length: Nanos(2), lead_in: Nanos(1), requests: None };
+        let plan = |slices: &[usize]| RoundPlan {
+            scenario: "order".to_owned(),
+            arms: vec![crate::model::ArmPlan::plain(([127, 0, 0, 1], 80).into()); 3],
+            load: crate::model::Load::default(),
+            warm_up: Nanos(1),
+            slices: slices.iter().copied().map(slice).collect(),
+        };
+        assert_eq!(warm_up_order(&plan(&[1, 0, 0, 1, 2])), [1, 0, 2]);
+        assert_eq!(warm_up_order(&plan(&[2])), [2, 0, 1], "an arm without a slice comes last");
     }
 }

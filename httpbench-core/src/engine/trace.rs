@@ -8,14 +8,14 @@ use tokio::runtime::{Builder, LocalOptions};
 use tokio::time::timeout;
 
 use super::EngineError;
-use super::carrier::{Carrier, Transport, Way};
+use super::carrier::{Security, Transport, transport};
 use super::clock::Clock;
 use super::driver::raw::{ContinueDriver, RawDriver, Stream, Tap};
 #[cfg(feature = "tls")]
 use super::driver::tls::{self, TlsStream};
 use super::driver::{Connection, Driver, Failure};
 use super::worker::judge_answer;
-use crate::model::{Reuse, Trace, TracePlan, TracedAnswer};
+use crate::model::{Protocol, Reuse, Trace, TracePlan, TracedAnswer};
 use crate::scenario::WireRequest;
 
 /// Performs one exchange and keeps every byte of it, up to 1 MiB of the answer.
@@ -24,13 +24,17 @@ use crate::scenario::WireRequest;
 ///
 /// When the operating system refuses what the engine needs. A broken exchange is told in [`Trace::outcome`].
 pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineError> {
-    let carrier = Carrier::of_one(&plan.arm)?;
+    if plan.arm.protocol == Protocol::Http2 {
+        let text = "an exchange over HTTP/2 cannot be shown byte by byte, since its heads are compressed; trace it over HTTP/1.1";
+        return Err(EngineError::Plan(text.to_owned()));
+    }
+    let security = Security::of(std::slice::from_ref(&plan.arm))?;
     // A thread of its own, so that the caller may itself be a task of a runtime.
     thread::scope(|scope| {
         let body = move || -> Result<Trace, EngineError> {
             let runtime =
                 Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
-            Ok(runtime.block_on(choose(plan, request, carrier)))
+            Ok(runtime.block_on(choose(plan, request, security)))
         };
         match thread::Builder::new().name("httpbench-trace".to_owned()).spawn_scoped(scope, body)?.join() {
             Ok(traced) => traced,
@@ -39,13 +43,13 @@ pub fn trace(plan: &TracePlan, request: &WireRequest) -> Result<Trace, EngineErr
     })
 }
 
-async fn choose(plan: &TracePlan, request: &WireRequest, carrier: Carrier) -> Trace {
+async fn choose(plan: &TracePlan, request: &WireRequest, security: Security) -> Trace {
     let endpoint = plan.arm.endpoint.clone();
-    match (carrier.way, carrier.transport) {
-        (Way::Raw, Transport::Tcp) => exchange::<TcpStream>(plan, request, endpoint).await,
-        (Way::Raw, Transport::Unix) => exchange::<UnixStream>(plan, request, endpoint).await,
+    match (security, transport(&plan.arm)) {
+        (Security::None, Transport::Tcp) => exchange::<TcpStream>(plan, request, endpoint).await,
+        (Security::None, Transport::Unix) => exchange::<UnixStream>(plan, request, endpoint).await,
         #[cfg(feature = "tls")]
-        (Way::Secured(mut settings), transport) => {
+        (Security::Tls(mut settings), transport) => {
             let target = tls::Target { transport: endpoint, settings: settings.remove(0), clock: Clock::new() };
             match transport {
                 Transport::Tcp => exchange::<TlsStream<TcpStream>>(plan, request, target).await,

@@ -10,7 +10,9 @@
 //! So an exchange that ends without a byte of an answer, on a connection that had completed one, is sent once more, whole,
 //! on a new connection, whatever its method: it is a benchmark's load, and a lost one would be charged to the server as an
 //! error. It is counted in `redone`, not as a new start, and its service time counts from the first send. A second time,
-//! or on a fresh connection, it is an error.
+//! or on a fresh connection, it is an error. Where a connection carries several exchanges at once, its end leaves several
+//! unanswered, and one of them may meet that again on the next connection, behind others: it is redone as often as
+//! exchanges may be outstanding on a connection, and never after its deadline.
 //!
 //! **No connection.** An exchange whose connection could not be opened counts as started and as an error. The connection
 //! then waits, longer each time, before it tries again; in an open loop it goes on as the schedule says.
@@ -41,6 +43,8 @@ pub(super) struct Arm<D> {
     pub(super) request: WireRequest,
     pub(super) judging: Judging,
     pub(super) reuse: Reuse,
+    /// How often one exchange may be redone.
+    pub(super) redos: u32,
     pub(super) connect_timeout: Duration,
     pub(super) request_timeout: Nanos,
 }
@@ -255,7 +259,7 @@ async fn perform<D: Driver, S: Starts>(
     }
     let broken = |failure| Broken { failure, since: sent, phase: Phase::Exchanging };
     let deadline = starts.deadline(sent, arm.request_timeout);
-    let mut tries_left = 1;
+    let mut tries_left = arm.redos;
     loop {
         let Slot { open: Some(Open { connection, age }), alarm, .. } = slot else {
             slot.connect(arm, recorder).await.map_err(connecting(sent))?;
@@ -278,7 +282,10 @@ async fn perform<D: Driver, S: Starts>(
                 return Ok(ended);
             }
             Some(Err(failure))
-                if S::TIES == Ties::None && *age == Age::Used && failure.is_unanswered_end() && tries_left > 0 =>
+                if S::TIES == Ties::None
+                    && may_be_redone(&failure, *age)
+                    && tries_left > 0
+                    && arm.clock.now() < deadline =>
             {
                 tries_left -= 1;
                 slot.close(recorder);
@@ -296,6 +303,11 @@ async fn perform<D: Driver, S: Starts>(
             }
         }
     }
+}
+
+/// Whether an exchange that broke is sent once more, as far as its failure and its connection say.
+fn may_be_redone(failure: &Failure, age: Age) -> bool {
+    matches!(failure, Failure::Unanswered(_)) || age == Age::Used && failure.is_unanswered_end()
 }
 
 /// Judges and records a complete answer; answers the time from which the connection is free.

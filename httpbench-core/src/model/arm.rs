@@ -76,7 +76,7 @@ pub enum Protocol {
     Http2,
 }
 
-/// How TLS is spoken. Certificates and keys are PEM texts, not paths.
+/// How TLS is spoken (1.2 or 1.3, without resuming sessions). Certificates and keys are PEM texts, not paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// The name or address that the server's certificate must carry, sent as SNI if it is a name.

@@ -20,7 +20,9 @@ pub struct Load {
     /// What becomes of a connection after an exchange.
     #[serde(default)]
     pub reuse: Reuse,
-    /// Exchanges that may be outstanding on one connection: HTTP/1.1 pipelining, HTTP/2 streams. At least 1.
+    /// Exchanges that may be outstanding on one connection: HTTP/1.1 pipelining, HTTP/2 streams. At least 1. Where an HTTP/2
+    /// server allows fewer streams at once, an exchange waits for one, and that is part of its service time; so is the wait
+    /// for the answers before its own in a pipeline.
     #[serde(default = "one")]
     pub depth: u32,
     /// How many redirects of one exchange are followed; 0 counts a redirect as the answer.

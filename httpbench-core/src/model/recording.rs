@@ -76,7 +76,7 @@ pub struct ArmRecording {
     pub first_byte: Histogram,
     /// Times that connections took to be established, without TLS, warm-up included.
     pub connect: Histogram,
-    /// Times that TLS handshakes took, warm-up included.
+    /// Times that TLS handshakes took, warm-up included. Each is a whole one: no session is resumed.
     #[serde(default)]
     pub tls: Histogram,
     /// Service times of check failures.
@@ -84,7 +84,7 @@ pub struct ArmRecording {
     /// Times until errors, request timeouts included: from the send or the attempt to connect, in an open loop from the
     /// intended start.
     pub error: Histogram,
-    /// Connections established, warm-up included.
+    /// Connections established, warm-up included: not the streams or pipelined exchanges on them.
     pub connections: u64,
     /// Starts of an open loop that were left out because they came too late, see [`Late::Drop`](super::Late::Drop), or
     /// because the round was stopped before a connection was free for them. They are not among those started. Where the
@@ -103,9 +103,9 @@ pub struct ArmRecording {
     /// Exact statuses of check failures: how often each came.
     #[serde(default)]
     pub failed_statuses: BTreeMap<u16, u64>,
-    /// Bytes of requests written.
+    /// Bytes of requests written: over TLS and HTTP/2 all bytes on the wire, handshakes and frames included.
     pub sent_bytes: u64,
-    /// Bytes of answers read, heads and framing included.
+    /// Bytes of answers read, heads and framing included: over TLS and HTTP/2 all bytes on the wire.
     pub received_bytes: u64,
     /// Bytes of answers' bodies, after chunked decoding, as they were on the wire otherwise.
     pub body_bytes: u64,

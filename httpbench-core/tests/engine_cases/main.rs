@@ -13,6 +13,7 @@ mod life;
 mod load;
 mod open_loop;
 mod peer;
+mod pipelining;
 mod redirects;
 mod schedules;
 mod sessions;

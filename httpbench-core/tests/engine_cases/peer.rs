@@ -28,7 +28,7 @@ struct Seen {
 
 /// One connection, as its script sees it.
 pub(crate) struct Talk {
-    stream: TcpStream,
+    pub(crate) stream: TcpStream,
     seen: Arc<Seen>,
     unread: Vec<u8>,
     last: Vec<u8>,
@@ -175,12 +175,6 @@ impl Talk {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(true),
             Err(error) => Err(error),
         }
-    }
-
-    /// Reads whatever has come.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "for cases of TLS"))]
-    pub(crate) fn read_some(&mut self) -> io::Result<()> {
-        self.read_more().map(drop)
     }
 
     /// Closes the reading side.

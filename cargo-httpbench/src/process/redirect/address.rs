@@ -36,13 +36,13 @@ mod tests {
     use super::*;
 
     fn version_4(address: [u8; 4], port: u16) -> Vec<u8> {
-        let family = u16::try_from(libc::AF_INET).unwrap().to_ne_bytes();
+        let family = u16::try_from(libc::AF_INET).expect("a small constant").to_ne_bytes();
         [&family[..], &port.to_be_bytes(), &address, &[0; 8]].concat()
     }
 
     fn version_6(address: &str, port: u16) -> Vec<u8> {
-        let family = u16::try_from(libc::AF_INET6).unwrap().to_ne_bytes();
-        let address: Ipv6Addr = address.parse().unwrap();
+        let family = u16::try_from(libc::AF_INET6).expect("a small constant").to_ne_bytes();
+        let address: Ipv6Addr = address.parse().expect("an address");
         [&family[..], &port.to_be_bytes(), &[0; 4], &address.octets(), &7_u32.to_ne_bytes()].concat()
     }
 

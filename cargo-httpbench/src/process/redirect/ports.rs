@@ -103,47 +103,47 @@ mod tests {
     use super::*;
 
     fn stream_socket() -> OwnedFd {
-        socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap()
+        socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket")
     }
 
     #[test]
     fn one_port_becomes_one_port_and_a_call_that_comes_again_succeeds_again() {
         let mut ports = Ports::new(0);
-        let asked = "127.0.0.1:3000".parse().unwrap();
+        let asked = "127.0.0.1:3000".parse().expect("an address");
         let (first, second) = (stream_socket(), stream_socket());
-        let redirected = ports.bind(&first, asked).unwrap().expect("it is new");
+        let redirected = ports.bind(&first, asked).expect("the kernel allows it").expect("it is new");
         assert_eq!(bound_to(&first), Some(at(asked, redirected.to)));
         assert_eq!(ports.bind(&first, asked), Ok(None), "as after a signal");
         assert_eq!(ports.bind(&second, asked), Err(Errno::EADDRINUSE));
         assert_eq!(ports.bind(&first, at(asked, 3001)), Err(Errno::EINVAL), "bound already");
-        let other = ports.bind(&second, at(asked, 3001)).unwrap().expect("it is new");
+        let other = ports.bind(&second, at(asked, 3001)).expect("the kernel allows it").expect("it is new");
         assert_eq!((other.from, other.to == redirected.to), (3001, false));
     }
 
     #[test]
     fn first_fixed_port_becomes_the_own_one_unless_somebody_was_faster() {
-        let asked = "127.0.0.1:3000".parse().unwrap();
-        let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = holder.local_addr().unwrap().port();
+        let asked = "127.0.0.1:3000".parse().expect("an address");
+        let holder = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own = holder.local_addr().expect("an address").port();
         let mut ports = Ports::new(own);
-        let redirected = ports.bind(&stream_socket(), asked).unwrap().expect("it is new");
+        let redirected = ports.bind(&stream_socket(), asked).expect("the kernel allows it").expect("it is new");
         assert!(![own, 0, 3000].contains(&redirected.to), "{redirected:?}");
         drop(holder);
         let mut ports = Ports::new(own);
         assert_eq!(ports.bind(&stream_socket(), asked), Ok(Some(Redirected { from: 3000, to: own })));
         // Its holder is gone again: it still stands for 3000, so the program's own wish for it goes elsewhere.
-        let wish = ports.bind(&stream_socket(), at(asked, own)).unwrap().expect("it is new");
+        let wish = ports.bind(&stream_socket(), at(asked, own)).expect("the kernel allows it").expect("it is new");
         assert_ne!(wish.to, own);
     }
 
     #[test]
     fn port_is_chosen_once_and_is_left_alone_when_it_is_asked_for_itself() {
         let mut ports = Ports::new(0);
-        let asked = "127.0.0.1:3000".parse().unwrap();
-        let chosen = ports.choose(asked).unwrap().expect("it is fixed");
+        let asked = "127.0.0.1:3000".parse().expect("an address");
+        let chosen = ports.choose(asked).expect("the kernel allows it").expect("it is fixed");
         assert_eq!(chosen.is_new, Some(Redirected { from: 3000, to: chosen.to }));
-        assert_eq!(ports.choose(asked).unwrap(), Some(Chosen { to: chosen.to, is_new: None }));
-        assert_eq!(ports.choose(at(asked, chosen.to)).unwrap(), None);
-        assert_ne!(ports.choose(at(asked, 3001)).unwrap().map(|other| other.to), Some(chosen.to));
+        assert_eq!(ports.choose(asked).expect("the kernel allows it"), Some(Chosen { to: chosen.to, is_new: None }));
+        assert_eq!(ports.choose(at(asked, chosen.to)).expect("the kernel allows it"), None);
+        assert_ne!(ports.choose(at(asked, 3001)).expect("the kernel allows it").map(|other| other.to), Some(chosen.to));
     }
 }

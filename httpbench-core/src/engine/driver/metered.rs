@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::raw::Stream;
@@ -19,6 +21,8 @@ pub(super) struct Meter {
     sent: Cell<u64>,
     received: Cell<u64>,
     closing: Cell<Closing>,
+    #[cfg(feature = "tls")]
+    note: std::cell::RefCell<Option<String>>,
     pub(super) socket: RawFd,
 }
 
@@ -37,15 +41,34 @@ impl Meter {
         (self.sent.take(), self.received.take())
     }
 
-    /// Bytes read since the last [`Meter::take`].
-    pub(super) fn received(&self) -> u64 {
-        self.received.get()
-    }
-
     /// Counts bytes that were read past this stream.
     #[cfg(feature = "tls")]
     pub(super) fn add_received(&self, bytes: u64) {
         self.received.set(self.received.get() + bytes);
+    }
+
+    /// Keeps what an error above this stream says, for those who are told of it in other words.
+    #[cfg(feature = "tls")]
+    pub(super) fn note(&self, text: String) {
+        *self.note.borrow_mut() = Some(text);
+    }
+
+    /// What was kept, if anything.
+    #[cfg(feature = "http2")]
+    pub(super) fn noted(&self) -> Option<String> {
+        #[cfg(feature = "tls")]
+        return self.note.borrow().clone();
+        #[cfg(not(feature = "tls"))]
+        None
+    }
+
+    /// Whether the other side has not closed it, as far as has come here.
+    pub(super) fn is_open(&self) -> bool {
+        let mut byte = [0];
+        match recv(self.socket, &mut byte, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT) {
+            Ok(length) => length > 0,
+            Err(error) => error == Errno::EAGAIN,
+        }
     }
 
     pub(super) fn close(&self, closing: Closing) {
@@ -63,8 +86,14 @@ pub(super) struct Metered<S: Stream> {
 
 impl<S: Stream + AsRawFd> Metered<S> {
     pub(super) fn new(stream: S) -> Self {
-        let (sent, received, closing) = (Cell::default(), Cell::default(), Cell::new(Closing::Usual));
-        let meter = Rc::new(Meter { sent, received, closing, socket: stream.as_raw_fd() });
+        let meter = Rc::new(Meter {
+            sent: Cell::default(),
+            received: Cell::default(),
+            closing: Cell::new(Closing::Usual),
+            #[cfg(feature = "tls")]
+            note: std::cell::RefCell::default(),
+            socket: stream.as_raw_fd(),
+        });
         Self { stream: Some(stream), meter }
     }
 

@@ -3,9 +3,15 @@
 //! A connection knows neither timing nor recording, neither timeouts nor redo: those belong to the one
 //! [worker loop](super::worker). Chosen once per run, then called statically.
 
-#[cfg(any(feature = "http2", feature = "tls"))]
+#[cfg(feature = "http2")]
+pub(super) mod http2;
+#[cfg(feature = "http2")]
+pub(super) mod http2_request;
 mod metered;
+pub(super) mod pipeline;
 pub(super) mod raw;
+pub(super) mod route;
+pub(super) mod shared;
 #[cfg(feature = "tls")]
 pub(super) mod tls;
 
@@ -115,6 +121,13 @@ pub(super) enum Body<'a> {
     TooLong,
 }
 
+impl<'a> Body<'a> {
+    /// What was kept of one: one byte beyond the bound is the mark of a body that is too long.
+    fn kept(body: &'a [u8]) -> Self {
+        if body.len() > raw::MAX_KEPT_BODY { Self::TooLong } else { Self::Whole(body) }
+    }
+}
+
 /// Bytes that went over the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
@@ -190,6 +203,29 @@ pub(super) enum Failure {
         /// What the operating system says.
         source: io::Error,
     },
+    /// It was not answered before its connection came to an end, through no fault of its own. It may be sent once more.
+    #[error(transparent)]
+    Unanswered(Box<Failure>),
+    /// Its connection was given up.
+    #[error("another exchange on its connection had no whole answer in time")]
+    GivenUp,
+    /// The server ended the connection, and said that it had not processed the stream.
+    #[cfg(feature = "http2")]
+    #[error("the server ended the connection and did not process the request (GOAWAY, {0})")]
+    GoneAway(String),
+    /// The server reset the stream.
+    #[cfg(feature = "http2")]
+    #[error("the server reset the stream after {received} bytes of the answer's body ({reason})")]
+    StreamReset {
+        /// Bytes of the body.
+        received: u64,
+        /// Its code.
+        reason: String,
+    },
+    /// What came is not HTTP/2, or breaks its rules.
+    #[cfg(feature = "http2")]
+    #[error("HTTP/2 failed: {0}")]
+    Http2(String),
     /// It broke after a redirect had been followed.
     #[error("after a redirect to {to}: {source}")]
     Redirected {
@@ -209,7 +245,10 @@ pub(super) enum Failure {
 impl Failure {
     /// Why a connection could not be opened.
     pub(super) fn to_connect(error: io::Error) -> Self {
-        explain_tls(&error).map_or(Self::Connect(error), Self::Tls)
+        match error.downcast::<Self>() {
+            Ok(failure) => failure,
+            Err(error) => explain_tls(&error).map_or(Self::Connect(error), Self::Tls),
+        }
     }
 
     /// What broke a connection, so many bytes into an answer.
@@ -229,6 +268,12 @@ impl Failure {
             Self::Connect(error) | Self::Broken { source: error, .. } => class_of(error),
             Self::ConnectTimeout(_) => ErrorClass::ConnectTimeout,
             Self::RequestTimeout(_) | Self::DrainTimeout(_) | Self::NeverSent(_) => ErrorClass::RequestTimeout,
+            #[cfg(feature = "http2")]
+            Self::GoneAway(_) | Self::StreamReset { .. } => ErrorClass::Reset,
+            #[cfg(feature = "http2")]
+            Self::Http2(_) => ErrorClass::Protocol,
+            Self::GivenUp => ErrorClass::RequestTimeout,
+            Self::Unanswered(failure) => failure.class(),
             Self::SessionOver { class, .. } => *class,
             Self::ClosedEarly => ErrorClass::ClosedEarly,
             Self::Redirected { source, .. } => source.class(),

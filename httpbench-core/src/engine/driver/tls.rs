@@ -11,6 +11,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -27,7 +28,7 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 
-use super::metered::{Closing, Metered};
+use super::metered::{Closing, Meter, Metered};
 use super::raw::Stream;
 use crate::engine::clock::Clock;
 use crate::model::{Identity, Nanos, Protocol, Tls, Trust};
@@ -180,9 +181,25 @@ impl<S: Stream + AsRawFd> TlsStream<S> {
     }
 
     /// What is on the wire.
-    #[cfg(feature = "http2")]
-    pub(super) fn meter(&self) -> &std::rc::Rc<super::metered::Meter> {
+    pub(super) fn meter(&self) -> &Rc<Meter> {
         self.inner.get_ref().0.meter()
+    }
+
+    /// Keeps what an error says of TLS.
+    fn note(&self, error: &io::Error) {
+        if let Some(text) = explain(error) {
+            self.inner.get_ref().0.meter().note(text);
+        }
+    }
+
+    /// Looks, where writing failed, for what the server said before it closed.
+    fn find_reason<T>(&mut self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(_)) = &written
+            && let Err(error) = self.absorb()
+        {
+            self.note(&error);
+        }
+        written
     }
 
     /// Handles what has arrived for TLS itself. `false` if it is the end, broken, or there is something to be read.
@@ -252,24 +269,30 @@ impl<S: Stream + AsRawFd> Stream for TlsStream<S> {
     }
 }
 
-impl<S: Stream> AsyncRead for TlsStream<S> {
+impl<S: Stream + AsRawFd> AsyncRead for TlsStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         // A write that TLS took may not have gone out whole, and there is nobody else to see to that. Should it fail, what
         // the server said before is still worth reading.
         if self.inner.get_ref().1.wants_write() {
             let _ = Pin::new(&mut self.inner).poll_flush(cx);
         }
-        Pin::new(&mut self.inner).poll_read(cx, out)
+        let polled = Pin::new(&mut self.inner).poll_read(cx, out);
+        if let Poll::Ready(Err(error)) = &polled {
+            self.note(error);
+        }
+        polled
     }
 }
 
-impl<S: Stream> AsyncWrite for TlsStream<S> {
+impl<S: Stream + AsRawFd> AsyncWrite for TlsStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.find_reason(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        let polled = Pin::new(&mut self.inner).poll_flush(cx);
+        self.find_reason(polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

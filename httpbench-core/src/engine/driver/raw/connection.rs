@@ -120,9 +120,7 @@ impl<S: Stream> Connection for RawConnection<S> {
     }
 
     fn body(&self) -> Body<'_> {
-        // One byte beyond the bound is kept as the mark of a body that is too long.
-        let body = &self.exchange.body;
-        if body.len() > MAX_KEPT_BODY { Body::TooLong } else { Body::Whole(body) }
+        Body::kept(&self.exchange.body)
     }
 
     fn field(&self, name: &str) -> Option<String> {

@@ -79,7 +79,7 @@ pub(in crate::engine) struct Fed {
 
 /// What the end of the connection means to the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(in crate::engine) enum Ended {
     /// It completes it.
     Complete,
     /// Something is missing.
@@ -108,7 +108,7 @@ impl Decoder {
     }
 
     /// Whether the final head has begun, as soon as its first status digit tells it from an interim one.
-    pub(super) fn is_in_final_head(&self) -> bool {
+    pub(in crate::engine) fn is_in_final_head(&self) -> bool {
         self.state != State::Head || self.head.get(STATUS_AT).is_some_and(|digit| *digit != b'1')
     }
 
@@ -120,7 +120,7 @@ impl Decoder {
 
     /// Whether the answer leaves the connection usable, once the head has been read.
     #[inline]
-    pub(super) fn reuse(&self) -> Reuse {
+    pub(in crate::engine) fn reuse(&self) -> Reuse {
         self.reuse
     }
 
@@ -211,7 +211,7 @@ impl Decoder {
     }
 
     /// The connection ended.
-    pub(super) fn end(&mut self) -> Ended {
+    pub(in crate::engine) fn end(&mut self) -> Ended {
         if self.state == State::UntilClose {
             self.state = State::Done;
             Ended::Complete

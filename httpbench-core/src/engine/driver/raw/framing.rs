@@ -35,7 +35,7 @@ pub(super) enum Framing {
 
 /// Whether a connection may carry another exchange, as an answer's head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reuse {
+pub(in crate::engine) enum Reuse {
     /// It may: the answer is of HTTP/1.1 and says nothing else.
     Keep,
     /// It may: the answer says `keep-alive`.
@@ -46,7 +46,7 @@ pub(super) enum Reuse {
 
 /// What must be true of an answer for its connection to be used again, as the request makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(in crate::engine) enum Wanted {
     /// Nothing in it may forbid that: the rule of HTTP/1.1.
     Persistent,
     /// It must say `keep-alive`. To a server, a request of HTTP/1.0 is one of a client that closes, even where the server
@@ -58,7 +58,7 @@ pub(super) enum Wanted {
 
 impl Wanted {
     /// What a request asks for by its version and its `Connection` field.
-    pub(super) fn by(request: &[u8]) -> Self {
+    pub(in crate::engine) fn by(request: &[u8]) -> Self {
         let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut parsed = httparse::Request::new(&mut fields);
         match parsed.parse(request) {
@@ -70,7 +70,7 @@ impl Wanted {
 
     /// Whether the connection may be used again after such an answer.
     #[inline]
-    pub(super) fn allows(self, reuse: Reuse) -> bool {
+    pub(in crate::engine) fn allows(self, reuse: Reuse) -> bool {
         match self {
             Self::Persistent => reuse != Reuse::Close,
             Self::KeepAlive => reuse == Reuse::KeepAlive,
@@ -107,7 +107,7 @@ pub(super) fn parse_head(bytes: &[u8], is_head: bool, free: &mut Vec<Range<usize
 }
 
 /// The value of the first field called `name` in a head, as text.
-pub(super) fn field(head: &[u8], name: &str) -> Option<String> {
+pub(in crate::engine) fn field(head: &[u8], name: &str) -> Option<String> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut fields);
     response.parse(head).ok()?;

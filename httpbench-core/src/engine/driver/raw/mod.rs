@@ -20,9 +20,9 @@ mod framing;
 mod remembered;
 mod stream;
 
-pub(in crate::engine) use connection::RawDriver;
-pub(in crate::engine) use decode::{Decoder, MAX_HEAD, ProtocolError};
+pub(in crate::engine) use connection::{MAX_KEPT_BODY, RawDriver};
+pub(in crate::engine) use decode::{Decoder, Ended, MAX_HEAD, ProtocolError};
 pub(in crate::engine) use expect::ContinueDriver;
-pub(in crate::engine) use framing::expects_continue;
+pub(in crate::engine) use framing::{Wanted, expects_continue, field};
 pub(in crate::engine) use remembered::RememberedHead;
 pub(in crate::engine) use stream::{Stream, Tap};

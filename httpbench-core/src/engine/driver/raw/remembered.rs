@@ -26,7 +26,7 @@ pub(in crate::engine) struct RememberedHead {
 
 impl RememberedHead {
     /// The head's bytes: those of the last final head of any answer.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(in crate::engine) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
