@@ -33,7 +33,7 @@ fn verdicts(outcome: &Outcome) -> (Vec<Value>, Value) {
     (of("verdict"), finished["arms"]["hard-coded-port"].clone())
 }
 
-const COMPARED: [&str; 5] = ["--baseline", "main", "--force-aa", "--message-format", "json"];
+const COMPARED: [&str; 6] = ["--quick", "--baseline", "main", "--force-aa", "--message-format", "json"];
 
 #[test]
 fn arms_with_one_hard_coded_port_run_one_at_a_time_where_it_cannot_be_redirected() {

@@ -3,7 +3,6 @@
 #[test]
 fn misuse_of_the_attribute_is_told_on_the_offending_token() {
     let cases = trybuild::TestCases::new();
-    cases.pass("macro_errors/accepted.rs");
     cases.compile_fail("macro_errors/item.rs");
     cases.compile_fail("macro_errors/signature.rs");
     cases.compile_fail("macro_errors/option.rs");

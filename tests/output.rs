@@ -1,6 +1,12 @@
 //! What is written, where, and how it looks when nobody is watching.
 
+use std::fs::File;
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use httpbench_tests::{Outcome, Project};
+use nix::pty::{OpenptyResult, Winsize, openpty};
 
 const ESCAPE: char = '\u{1b}';
 
@@ -53,6 +59,33 @@ fn piped_progress_is_a_line_for_each_scenario() {
         let lines = outcome.stderr.lines().filter(|line| line.contains(name)).count();
         assert_eq!(lines, 1, "progress lines of {name}\n{outcome}");
     }
+}
+
+#[test]
+fn nothing_is_drawn_on_a_terminal_while_slices_are_measured() {
+    // BG-67
+    let project = Project::copy("plain");
+    project.httpbench().arg("--no-run").run().assert_code(0); // Cargo's silence while it compiles would look alike.
+    let size = Winsize { ws_row: 25, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let OpenptyResult { master, slave } = openpty(&size, None).expect("a terminal");
+    let reader = thread::spawn(move || {
+        let (mut master, mut buffer, mut text) = (File::from(master), [0; 4096], Vec::new());
+        let (mut last, mut silences) = (Instant::now(), Vec::new());
+        // At the end of a terminal that nobody holds any more, Linux answers EIO.
+        while let Some(count) = master.read(&mut buffer).ok().filter(|count| *count > 0) {
+            silences.push(last.elapsed());
+            last = Instant::now();
+            text.extend_from_slice(&buffer[..count]);
+        }
+        (String::from_utf8_lossy(&text).into_owned(), silences)
+    });
+    let two_rounds = ["index", "--quick", "--rounds", "2", "--duration", "4s", "--warm-up", "20ms"];
+    project.httpbench().args(two_rounds).on_terminal(File::from(slave)).run().assert_code(0);
+    let (text, silences) = reader.join().expect("it reads");
+    assert!(text.contains("index") && text.contains(ESCAPE), "{text}");
+    // A round of 2 s is one silence.
+    let rounds = silences.iter().filter(|silence| **silence >= Duration::from_millis(1900)).count();
+    assert_eq!(rounds, 2, "{silences:?}\n{text}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use httpbench_tests::{Folder, Project, cargo};
+use httpbench_tests::{Folder, Project, cargo, fixtures_target};
 
 fn sorted(mut names: Vec<&str>) -> Vec<String> {
     names.sort_unstable();
@@ -125,34 +125,37 @@ fn result_folders(below: &Path) -> Vec<PathBuf> {
     found
 }
 
-// Each target directory compiles the engine anew, so without optimisation, and in one test.
-
 #[test]
 fn target_directories_of_every_kind_are_found_through_cargo() {
     let project = Project::copy("plain");
-    // Relative to the folder in which the command is called.
+    // Intermediate artifacts lie where those of all fixtures lie, so that nothing is compiled anew but for a target of its own.
+    let shared = fixtures_target().to_str().expect("the path is UTF-8");
     // One connection, because an engine without optimisation cannot keep up with a server on many, which is 107.
-    let short = || project.httpbench().short().args(["index", "--profile", "dev", "--connections", "1"]);
-    let relative = short().env("CARGO_TARGET_DIR", "somewhere/target").run();
+    let short = || project.httpbench().short().args(["index", "--connections", "1"]);
+
+    // Relative to the folder in which the command is called.
+    let relative = short().env("CARGO_TARGET_DIR", "somewhere/target").env("CARGO_BUILD_BUILD_DIR", shared).run();
     relative.assert_code(0);
-    assert!(project.root().join("somewhere/target/debug").exists(), "{relative}");
+    assert!(project.root().join("somewhere/target/release").exists(), "{relative}");
+    assert!(!project.root().join("somewhere/target/release/deps").exists(), "{relative}");
 
     // The flag wins over the variable; the target's own folder is in between.
-    let flag = short().args(["--target-dir", "somewhere/target", "--target", &host()]).run();
+    let flag = short().args(["--target-dir", "somewhere/target", "--target", &host(), "--profile", "dev"]).run();
     flag.assert_code(0);
-    assert!(project.root().join("somewhere/target").join(host()).exists(), "{flag}");
+    assert!(project.root().join("somewhere/target").join(host()).join("debug").exists(), "{flag}");
 
-    // From the configuration of cargo, with intermediate artifacts elsewhere.
-    project.write(
-        ".cargo/config.toml",
-        "[build]\ntarget-dir = \"somewhere/target\"\nbuild-dir = \"somewhere/intermediate/target\"\n",
-    );
-    short().env_remove("CARGO_TARGET_DIR").run().assert_code(0);
-    assert!(project.root().join("somewhere/intermediate/target").exists());
+    // From the configuration of cargo, which wants a path without a quotation mark here.
+    let config = format!("[build]\ntarget-dir = \"somewhere/other/target\"\nbuild-dir = '{shared}'\n");
+    project.write(".cargo/config.toml", &config);
+    let configured = short().env_remove("CARGO_TARGET_DIR").run();
+    configured.assert_code(0);
+    assert!(project.root().join("somewhere/other/target/release").exists(), "{configured}");
     assert!(!project.root().join("target").exists(), "results went where nothing is built");
 
-    let results = result_folders(&project.root().join("somewhere"));
-    assert!(results.len() <= 1, "results are in several folders: {results:?}");
+    for folder in ["somewhere/target", "somewhere/other/target"] {
+        let results = result_folders(&project.root().join(folder));
+        assert_eq!(results.len(), 1, "results are in several folders: {results:?}");
+    }
 }
 
 #[test]

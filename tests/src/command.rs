@@ -54,6 +54,7 @@ pub struct Httpbench<'a> {
     id: String,
     deadline: Duration,
     stdout: Option<File>,
+    stderr: Option<File>,
     stdin: Option<File>,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Httpbench<'a> {
             .env("TMPDIR", project.temporary())
             .env(RUN_VARIABLE, &id)
             .current_dir(project.root());
-        Self { project, command, id, deadline: DEADLINE, stdout: None, stdin: None }
+        Self { project, command, id, deadline: DEADLINE, stdout: None, stderr: None, stdin: None }
     }
 
     /// Calls the executable without the word `httpbench`, as nobody but a person does.
@@ -176,6 +177,14 @@ impl<'a> Httpbench<'a> {
         self
     }
 
+    /// Runs it on a terminal, of which this is the end for programs; both streams of the outcome are empty then.
+    #[must_use]
+    pub fn on_terminal(mut self, slave: File) -> Self {
+        self.stdout = Some(slave.try_clone().expect("a descriptor can be copied"));
+        self.stderr = Some(slave);
+        self
+    }
+
     /// Lets it read a file as standard input; without, there is nothing to read.
     #[must_use]
     pub fn stdin_from(mut self, path: impl AsRef<Path>) -> Self {
@@ -209,11 +218,11 @@ impl<'a> Httpbench<'a> {
             .process_group(0)
             .stdin(self.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(self.stdout.map_or_else(Stdio::piped, Stdio::from))
-            .stderr(Stdio::piped())
+            .stderr(self.stderr.map_or_else(Stdio::piped, Stdio::from))
             .spawn()
             .expect("the command can be started");
         let stdout = child.stdout.take().map_or_else(Stream::absent, Stream::read);
-        let stderr = Stream::read(child.stderr.take().expect("it is piped"));
+        let stderr = child.stderr.take().map_or_else(Stream::absent, Stream::read);
         Run {
             project: self.project,
             child,

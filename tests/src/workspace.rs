@@ -20,7 +20,12 @@ pub fn cargo() -> PathBuf {
 }
 
 /// The target directory that all fixture projects share, so that dependencies are compiled once.
-pub(crate) fn fixtures_target() -> &'static Path {
+///
+/// # Panics
+///
+/// When cargo cannot tell where this workspace is built.
+#[must_use]
+pub fn fixtures_target() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let output = Command::new(cargo())
@@ -45,23 +50,27 @@ pub fn run_folders() -> Vec<PathBuf> {
 
 /// The `cargo-httpbench` of this workspace, built by the first who asks.
 ///
-/// Cargo gives the path of an executable only to tests of the same package, so it is asked here.
+/// Cargo gives the path of an executable only to tests of the same package, so it is asked here: for everything, because features
+/// are unified over all that is built together, and so it is the very build that `cargo test --workspace --all-targets` made.
 pub fn executable() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let output = Command::new(cargo())
-            .args(["build", "--package", "cargo-httpbench", "--bin", "cargo-httpbench"])
+            .args(["build", "--workspace", "--all-targets"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(root())
             .stderr(Stdio::inherit())
             .output()
             .expect("cargo can be run");
-        assert!(output.status.success(), "`cargo build --package cargo-httpbench` failed");
+        assert!(output.status.success(), "`cargo build --workspace --all-targets` failed");
         String::from_utf8_lossy(&output.stdout)
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
             .filter(|message| {
-                message["reason"] == "compiler-artifact" && message["target"]["name"] == "cargo-httpbench"
+                message["reason"] == "compiler-artifact"
+                    && message["target"]["name"] == "cargo-httpbench"
+                    && message["target"]["kind"][0] == "bin"
+                    && message["profile"]["test"] == false
             })
             .find_map(|message| message["executable"].as_str().map(PathBuf::from))
             .expect("cargo names the executable that it built")

@@ -50,7 +50,7 @@ fn ten_answers_without_a_body_take_one_connection() {
 
 #[test]
 fn a_hundred_exchanges_with_a_server_that_closes_after_each_tenth_take_ten_connections() {
-    // LG-22, LG-32: a server that has closed reads nothing, so each request arrives once and whole.
+    // LG-22, LG-26, LG-32: a server that has closed reads nothing, so each request arrives once and whole.
     for request in [get(), post(&[b'b'; 1024])] {
         let peer = Peer::new(|talk| {
             for _ in 0..10 {
@@ -69,7 +69,7 @@ fn a_hundred_exchanges_with_a_server_that_closes_after_each_tenth_take_ten_conne
 
 #[test]
 fn a_hundred_answers_that_say_close_take_a_hundred_connections() {
-    // LG-23
+    // LG-23: connect times are recorded apart, one for each.
     let peer = Peer::answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
     let recording = good(&peer, &get(), 100, 4, Reuse::Keep);
     assert_eq!((peer.connections(), recording.connections, recording.connect.count()), (100, 100, 100));

@@ -13,29 +13,6 @@ use super::peer::{Peer, pause};
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn connection_that_the_server_closes_silently_is_replaced_and_the_exchange_redone() {
-    // LG-22, LG-26, LG-32
-    for request in [get(), post(&[b'b'; 1024])] {
-        let peer = Peer::new(|talk| {
-            for _ in 0..10 {
-                if talk.read_request()? {
-                    talk.send(OK)?;
-                }
-            }
-            Ok(())
-        });
-        let recording = drive(&peer, &request);
-        assert_all_good(&recording.counts);
-        assert!(recording.counts.redone <= recording.counts.good / 10);
-        assert!(recording.connections >= recording.counts.good / 10);
-        // A server that has closed reads no request, so it sees each exchange once, with its whole body.
-        assert_eq!(peer.requests(), recording.counts.good);
-        assert_eq!(peer.last_request(), request.bytes);
-        assert_eq!(recording.connections, peer.connections());
-    }
-}
-
-#[test]
 fn post_that_a_server_drops_after_reading_it_is_sent_once_more_and_no_oftener() {
     // LG-26: every second connection drops its second request; no fresh connection drops its first.
     let peer = Peer::new(|talk| {
@@ -63,20 +40,6 @@ fn redone_exchange_counts_from_its_first_send() {
     assert_all_good(&recording.counts);
     assert!(recording.counts.redone >= 1);
     assert!(recording.service.max().expect("a time") >= Nanos::from_millis(80));
-}
-
-#[test]
-fn connection_close_is_obeyed_and_connect_time_is_recorded_apart() {
-    // LG-23
-    let peer = Peer::answering("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
-    let mut plan = plan(vec![arm(&peer)]);
-    plan.load.connections = 4;
-    let recording = run(&plan, &get()).arms.remove(0);
-    assert_all_good(&recording.counts);
-    assert_eq!(peer.requests(), recording.counts.good);
-    assert_eq!(recording.connections, peer.connections());
-    assert_eq!(recording.connections, recording.counts.good);
-    assert_eq!(recording.connect.count(), recording.connections);
 }
 
 #[test]

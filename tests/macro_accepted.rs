@@ -1,4 +1,4 @@
-//! Everything that the attribute accepts, in one bench target.
+//! Everything that the attribute accepts, in one bench target. What `cargo test` starts of it renders all requests, and passes.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, unused_qualifications)]
 
