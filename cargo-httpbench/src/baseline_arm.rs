@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use crate::baseline::{
-    Baseline, Field, Fingerprint, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition,
-    identical,
+    Baseline, BaselineScenario, Field, Fingerprint, Found, Identity, SetUp, Sha256Hex, StoredBaseline,
+    StoredExecutable, definition, identical,
 };
 use crate::bench::Selection;
 use crate::cli::{ComparisonOptions, IdenticalServers};
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Arms, Selected};
-use crate::numbers_only::NumbersOnly;
+use crate::numbers_only::{NumbersOnly, NumbersOnlyBecause};
 use crate::prepare::Listed;
 use crate::process::{Available, redirect_available};
 use crate::revision::Checkout;
@@ -50,7 +50,7 @@ pub struct BaselineArm {
 }
 
 /// Which server a baseline arm is, for whoever reads a verdict long after.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Origin {
     /// The whole object name of the commit that it was built from, if it was built in a repository.
     pub commit: Option<String>,
@@ -70,7 +70,7 @@ pub struct OneSided {
 }
 
 /// A scenario that the baseline has and the candidate has not.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Removed {
     /// Its name.
     pub name: String,
@@ -155,23 +155,48 @@ pub(crate) fn told(stored: &StoredBaseline) -> String {
     format!("baseline `{}` (saved {:.0}{})", baseline.name.as_str(), baseline.saved_at, commit.unwrap_or_default())
 }
 
-impl BaselineArm {
+impl Opponent {
+    /// What its report calls it, which server it is, and why only its numbers are compared, if so. `None` where nothing is compared.
+    #[must_use]
+    pub fn known(&self) -> Option<(&str, &Origin, Option<&NumbersOnlyBecause>)> {
+        match self {
+            Self::Arm(arm) => Some((&arm.with, &arm.origin, None)),
+            Self::Numbers(numbers) => Some((&numbers.with, &numbers.origin, Some(&numbers.because))),
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => None,
+        }
+    }
+
     /// The scenarios that only one side has. `listed` is everything that the candidate holds, selected or not; what a filter leaves
     /// out is not missed.
     #[must_use]
     pub fn one_sided(&self, listed: &[Listed], selected: &[Selected], selection: &Selection) -> OneSided {
-        self.kept
-            .as_ref()
-            .map_or_else(OneSided::default, |kept| OneSided::of(&kept.scenarios, listed, selected, selection))
+        let of = |kept: &Baseline| OneSided::of(&kept.scenarios, listed, selected, selection);
+        match self {
+            Self::Arm(arm) => arm.kept.as_ref().map(of).unwrap_or_default(),
+            // Of what was redefined, the numbers are not compared, and its verdict says so.
+            Self::Numbers(numbers) => OneSided { redefined: Vec::new(), ..of(&numbers.baseline) },
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => OneSided::default(),
+        }
     }
 
-    /// How its executable was built and started otherwise than the candidate's, in words: both are measured on this machine by the
-    /// candidate's configuration, but what made the executable stays.
+    /// What differs between its server or machine and the candidate's, in words.
     ///
     /// # Errors
     ///
     /// When a file that the candidate copies cannot be read.
     pub fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
+        match self {
+            Self::Arm(arm) => arm.differences(candidate, here),
+            Self::Numbers(numbers) => Ok(numbers.told_differences()),
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl BaselineArm {
+    /// How its executable was built and started otherwise than the candidate's, in words: both are measured on this machine by the
+    /// candidate's configuration, but what made the executable stays.
+    fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
         let Some(kept) = &self.kept else { return Ok(Vec::new()) };
         let built = here.compare(&kept.fingerprint).into_iter().filter(|difference| {
             matches!(difference.field, Field::Target | Field::Profile | Field::Features | Field::Toolchain)
@@ -183,14 +208,7 @@ impl BaselineArm {
 }
 
 impl OneSided {
-    /// What `kept` and the candidate do not share; the rest as [`BaselineArm::one_sided`].
-    #[must_use]
-    pub fn of(
-        kept: &[crate::baseline::BaselineScenario],
-        listed: &[Listed],
-        selected: &[Selected],
-        selection: &Selection,
-    ) -> Self {
+    fn of(kept: &[BaselineScenario], listed: &[Listed], selected: &[Selected], selection: &Selection) -> Self {
         let new: Vec<&Selected> =
             selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
         let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
@@ -200,7 +218,7 @@ impl OneSided {
         let redefined = selected
             .iter()
             .filter(|scenario| kept_as(scenario).is_some_and(|kept| kept.definition != definition_of(scenario)));
-        OneSided {
+        Self {
             redefined: redefined.map(|scenario| scenario.listing.name.clone()).collect(),
             removed: removed
                 .map(|kept| Removed {
@@ -307,7 +325,7 @@ mod tests {
         let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let spec = server_spec(Path::new("/nowhere"));
         let kept = kept.map(|scenarios| Baseline { scenarios, ..sample_baseline() });
-        let arm = BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept };
+        let arm = Opponent::Arm(Box::new(BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept }));
         let listed: Vec<Listed> =
             candidate.iter().map(|scenario| Listed { bench: 0, listing: scenario.listing.clone() }).collect();
         let selected: Vec<Selected> =

@@ -26,18 +26,6 @@ pub fn rounds_that_decide(asked: u32, scenarios: usize, share: f64) -> u32 {
     asked.max(fewest_rounds(scenarios * CELLS_OF_A_SCENARIO, 1, ALPHA * share))
 }
 
-/// Measures both arms until every cell is settled or the rounds are used up, and confirms what changed.
-///
-/// `rounds` is what the plan holds ([`rounds_that_decide`]); should that decide nothing for so many cells, it grows to what can. `share` is this
-/// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
-///
-/// # Errors
-///
-/// When a signal came, a server did not get ready, or the user's tolerances cannot be supported (96).
-pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64, left_out: &[String]) -> Result<Comparison> {
-    compare_with(campaign, rounds, share, left_out, Judge::Arms)
-}
-
 /// What the rounds are judged by.
 #[derive(Clone, Copy, Debug)]
 pub enum Judge<'run> {
@@ -56,12 +44,15 @@ impl Judge<'_> {
     }
 }
 
-/// As [`compare`], by whatever the candidate is compared with.
+/// Measures until every cell is settled or the rounds are used up, and confirms what changed.
+///
+/// `rounds` is what the plan holds ([`rounds_that_decide`]); should that decide nothing for so many cells, it grows to what can. `share` is this
+/// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
 ///
 /// # Errors
 ///
-/// As [`compare`].
-pub fn compare_with(
+/// When a signal came, a server did not get ready, or the user's tolerances cannot be supported (96).
+pub fn compare(
     campaign: &mut Campaign<'_>,
     rounds: u32,
     share: f64,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
 use crate::measure::{Arms, Cores, MeasuredPackage, MeasuredScenario, Pilot, SliceScheme};
-use crate::numbers_only::{NumbersOnly, fails_of, side_of};
+use crate::numbers_only::{NumbersOnly, NumbersOnlyBecause, fails_of, side_of};
 use crate::prepare::Project;
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report};
 use crate::run::tell_report;
@@ -32,6 +32,7 @@ struct ComparedPackage {
     measured: MeasuredPackage,
     candidate: Baseline,
     numbers: NumbersOnly,
+    differences: Vec<String>,
     one_sided: OneSided,
     comparison: Comparison,
 }
@@ -117,9 +118,8 @@ fn compare_package(
     layers: &Layers,
     share: f64,
 ) -> Result<ComparedPackage> {
-    let why = "two stored baselines are compared".to_owned();
-    let differences = candidate.fingerprint.compare(&there.baseline.fingerprint);
-    let numbers = NumbersOnly::new(there, why, differences);
+    let because = NumbersOnlyBecause { why: "two stored baselines are compared".to_owned(), help: None };
+    let numbers = NumbersOnly::new(there, because, &candidate.fingerprint);
     let kept = |name: &str| there.baseline.scenarios.iter().find(|kept| kept.name == name);
     let scenarios: Vec<MeasuredScenario> =
         candidate.scenarios.iter().map(|scenario| as_measured(scenario, kept(&scenario.name), layers)).collect();
@@ -146,7 +146,8 @@ fn compare_package(
             .help("leave the tolerance out: a lower quantile is then judged in its place")
     })?;
     let comparison = Comparison::look_at_numbers(&sides, &family.for_numbers(), ONE_LOOK);
-    Ok(ComparedPackage { measured, candidate, numbers, one_sided, comparison })
+    let differences = numbers.told_differences();
+    Ok(ComparedPackage { measured, candidate, numbers, differences, one_sided, comparison })
 }
 
 fn beside(numbers: &NumbersOnly, candidate: &BaselineScenario, kept: Option<&BaselineScenario>, limit: f64) -> Numbers {
@@ -203,11 +204,11 @@ fn report_of(package: &ComparedPackage) -> PackageReport<'_> {
         compared: Some(ComparedReport {
             with: &package.numbers.with,
             origin: &package.numbers.origin,
-            numbers: Some(&package.numbers),
+            numbers_only: Some(&package.numbers.because),
+            differences: &package.differences,
             fingerprint: &package.candidate.fingerprint,
             comparison: &package.comparison,
             one_sided: &package.one_sided,
-            differences: &[],
         }),
     }
 }

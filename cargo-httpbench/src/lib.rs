@@ -23,7 +23,7 @@
 //! | [`report`] | one format, one file | writing it anywhere |
 //! | [`shell`], [`style`] | the terminal; the only writer | |
 //! | [`error`], [`warning`] | what happened, why, what to do | |
-//! | [`reference`] | the built-in server, the ruler of numbers that are compared without an executable | what it is compared with |
+//! | [`reference`](mod@reference) | the built-in server, the ruler of numbers that are compared without an executable | what it is compared with |
 //! | [`selftest`] | how small a change is found on this machine, and how often in error | deciding |
 //! | [`looking`] | names, one exchange, a server that stays up | measuring |
 //! | [`load`](mod@load) | any URL, without a project; the engine runs in this process | judging by comparison |

@@ -19,13 +19,22 @@ pub struct NumbersOnly {
     /// What a person calls it.
     pub with: String,
     /// Why its server is not measured again.
-    pub why: String,
+    pub because: NumbersOnlyBecause,
     /// Which server it was.
     pub origin: Origin,
     /// What was kept of it.
     pub baseline: Baseline,
     /// What differs between its machine and build and those of the candidate.
     pub differences: Vec<Difference>,
+}
+
+/// Why numbers alone are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumbersOnlyBecause {
+    /// What keeps the server from being measured again, to follow a "for".
+    pub why: String,
+    /// What would bring it back.
+    pub help: Option<String>,
 }
 
 /// A stored baseline whose server cannot be started here, as numbers: if there are any, or if nothing of this build could be
@@ -45,26 +54,39 @@ pub fn numbers_of(stored: &StoredBaseline, here: &Fingerprint) -> Option<Numbers
         StoredExecutable::Missing => "its executable is missing".to_owned(),
         StoredExecutable::NotStored | StoredExecutable::Whole(_) => "it was saved without its executable".to_owned(),
     };
-    let differences = here.compare(&baseline.fingerprint);
+    let help = format!(
+        "`cargo httpbench --save-baseline {}` on the code of that baseline keeps its server again",
+        baseline.name.as_str()
+    );
     let has_ratios = baseline.scenarios.iter().any(|scenario| !scenario.against_reference.is_empty());
-    (has_ratios || other_target).then(|| NumbersOnly::new(stored, why, differences))
+    (has_ratios || other_target).then(|| NumbersOnly::new(stored, NumbersOnlyBecause { why, help: Some(help) }, here))
 }
 
 impl NumbersOnly {
-    /// Of a stored baseline.
+    /// Of a stored baseline, for a candidate that was measured on `here`.
     #[must_use]
-    pub fn new(stored: &StoredBaseline, why: String, differences: Vec<Difference>) -> Self {
+    pub fn new(stored: &StoredBaseline, because: NumbersOnlyBecause, here: &Fingerprint) -> Self {
         let baseline = &stored.baseline;
         Self {
             with: told(stored),
-            why,
+            because,
             origin: Origin {
                 commit: baseline.commit.as_ref().map(|commit| commit.sha.clone()),
                 executable_sha256: baseline.executable.as_ref().map(|record| record.sha256.clone()),
             },
             baseline: baseline.clone(),
-            differences,
+            differences: here.compare(&baseline.fingerprint),
         }
+    }
+
+    /// What differs, in words, and whether it forbids to compare the numbers.
+    #[must_use]
+    pub fn told_differences(&self) -> Vec<String> {
+        let told = |difference: &Difference| match difference.severity {
+            Severity::NotComparable => format!("not comparable: {difference}"),
+            Severity::Note => format!("worth knowing: {difference}"),
+        };
+        self.differences.iter().map(told).collect()
     }
 
     /// What forbids to compare the numbers at all.
@@ -212,7 +234,7 @@ mod tests {
             (StoredExecutable::Corrupt { expected: hash("a"), found: hash("b") }, "was damaged"),
         ] {
             let numbers = numbers_of(&stored(executable), &fingerprint()).expect("it has ratios");
-            assert!(numbers.why.contains(word), "{}", numbers.why);
+            assert!(numbers.because.why.contains(word), "{}", numbers.because.why);
             assert_eq!(numbers.differences, []);
         }
         let build = BuildFacts { target: "aarch64-unknown-linux-gnu".to_owned(), ..fingerprint().build };

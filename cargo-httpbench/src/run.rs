@@ -8,7 +8,7 @@ use crate::baseline::{self, Fingerprint};
 use crate::baseline_arm::{OneSided, Opponent, Origin, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
-use crate::compare::{Judge, compare_with, rounds_that_decide};
+use crate::compare::{Judge, compare, rounds_that_decide};
 use crate::compare_stored;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::load;
 use crate::looking;
 use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
-use crate::numbers_only::NumbersOnly;
+use crate::numbers_only::NumbersOnlyBecause;
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
 use crate::reference;
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
@@ -79,11 +79,11 @@ struct Measured {
 struct Compared {
     with: String,
     origin: Origin,
-    numbers: Option<NumbersOnly>,
+    numbers_only: Option<NumbersOnlyBecause>,
+    differences: Vec<String>,
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
-    differences: Vec<String>,
 }
 
 fn measure_all(
@@ -246,45 +246,30 @@ fn measure_package(
     shell: &mut Shell,
     interrupt: &Interrupt,
 ) -> Measured {
-    let one_sided = match &prepared.opponent {
-        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
-        Opponent::Numbers(numbers) => OneSided::of(
-            &numbers.baseline.scenarios,
-            &prepared.benches.listings,
-            &prepared.scenarios,
-            &invocation.selection,
-        ),
-        _ => OneSided::default(),
-    };
-    let differences = match (&prepared.opponent, fingerprint) {
-        (Opponent::Arm(arm), Some(here)) => arm.differences(&prepared.server.spec, here),
-        _ => Ok(Vec::new()),
-    };
+    let one_sided = prepared.opponent.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection);
+    let differences =
+        fingerprint.map_or(Ok(Vec::new()), |here| prepared.opponent.differences(&prepared.server.spec, here));
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
         _ => Ok(Arms::default()),
     };
-    let (arms_run, differences, settled) = match settled.and_then(|arms| Ok((arms, differences?))) {
-        Ok((arms, differences)) => (arms, differences, Ok(())),
-        Err(error) => (Arms::default(), Vec::new(), Err(error)),
+    let has_reference = invocation.comparison.save.is_some() || matches!(prepared.opponent, Opponent::Numbers(_));
+    let reference = has_reference
+        .then(|| reference::server_spec("reference", reference::RULER, &prepared.server.cores.server))
+        .transpose();
+    let ready = settled.and_then(|arms_run| Ok((arms_run, differences?, reference?)));
+    let (arms_run, differences, reference, ready) = match ready {
+        Ok((arms_run, differences, reference)) => (arms_run, differences, reference, Ok(())),
+        Err(error) => (Arms::default(), Vec::new(), None, Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
-    let opponent = match &prepared.opponent {
-        Opponent::Arm(arm) => Some(arm),
-        _ => None,
-    };
-    arms.extend(opponent.map(|arm| &arm.spec));
-    let numbers = match &prepared.opponent {
-        Opponent::Numbers(numbers) => Some(&**numbers),
-        _ => None,
-    };
-    let reference = match (numbers, &invocation.comparison.save) {
-        (None, None) => Ok(None),
-        _ => reference::server_spec("reference", reference::RULER, &prepared.server.cores.server).map(Some),
-    };
-    let (reference, settled) = match reference {
-        Ok(reference) => (reference, settled),
-        Err(error) => (None, settled.and(Err(error))),
+    let judge = match &prepared.opponent {
+        Opponent::Arm(arm) => {
+            arms.push(&arm.spec);
+            Some(Judge::Arms)
+        }
+        Opponent::Numbers(numbers) => Some(Judge::Numbers(numbers)),
+        Opponent::Nobody | Opponent::Identical(_) | Opponent::Absent(_) => None,
     };
     let subject = Subject {
         package: prepared.package.name.as_str(),
@@ -297,17 +282,16 @@ fn measure_package(
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let asked = prepared.server.layers.settings().rounds;
-    let count = match opponent.map(|_| ()).or(numbers.map(|_| ())) {
-        Some(()) => rounds_that_decide(asked, subject.scenarios.len(), share),
+    let count = match judge {
+        Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
         None => asked,
     };
     let rounds = Rounds { count, seed };
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let judge = numbers.map(Judge::Numbers).or(opponent.map(|_| Judge::Arms));
-    let outcome = settled.and_then(|()| match judge {
-        Some(judge) => compare_with(&mut campaign, rounds.count, share, &one_sided.new, judge).map(Some),
+    let outcome = ready.and_then(|()| match judge {
+        Some(judge) => compare(&mut campaign, rounds.count, share, &one_sided.new, judge).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });
     let package = campaign.finish();
@@ -316,15 +300,15 @@ fn measure_package(
         Ok(comparison) => (comparison, None),
         Err(error) => (None, Some(error)),
     };
-    let with = opponent.map(|arm| (&arm.with, &arm.origin)).or(numbers.map(|numbers| (&numbers.with, &numbers.origin)));
-    let compared = with.zip(fingerprint).zip(comparison).map(|(((with, origin), fingerprint), comparison)| Compared {
-        with: with.clone(),
+    let known = prepared.opponent.known().zip(fingerprint).zip(comparison);
+    let compared = known.map(|(((with, origin, numbers_only), fingerprint), comparison)| Compared {
+        with: with.to_owned(),
         origin: origin.clone(),
-        numbers: numbers.cloned(),
+        numbers_only: numbers_only.cloned(),
+        differences,
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
-        differences,
     });
     Measured { package, compared, ended }
 }
@@ -364,11 +348,11 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
         compared: measured.compared.as_ref().map(|compared| ComparedReport {
             with: &compared.with,
             origin: &compared.origin,
-            numbers: compared.numbers.as_ref(),
+            numbers_only: compared.numbers_only.as_ref(),
+            differences: &compared.differences,
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
-            differences: &compared.differences,
         }),
     }
 }

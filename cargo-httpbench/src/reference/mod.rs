@@ -2,7 +2,7 @@
 //!
 //! It is the ruler beside which servers are measured that are never there at the same time, and the subject of `selftest`, which
 //! slows it down by a known amount. It is started, pinned, watched and stopped like any other server, through
-//! [`Server`](crate::server::Server); the load on it is made by our own executable as a bench binary, with the scenario in [`bench`].
+//! [`Server`](crate::server::Server); the load on it is made by our own executable as a bench binary, with the scenario in [`bench`](mod@bench).
 //! Neither is for users: both hide behind a first argument, like the supervisor.
 
 pub mod bench;

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use super::table::{Align, Cell, Column, Weight, render};
 use super::terminal::saturated;
 use super::{ComparedReport, quantity};
-use crate::baseline::Severity;
 use crate::measure::{Arms, BASELINE, CANDIDATE, MeasuredPackage, MeasuredScenario, ONE_AT_A_TIME_COST};
-use crate::numbers_only::NumbersOnly;
+use crate::numbers_only::NumbersOnlyBecause;
 use crate::server::PortPolicy;
 use crate::style::{self, paint};
 use crate::verdict::{
@@ -50,7 +49,7 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     for line in not_gated(package, &comparison.not_gated) {
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
-    for line in compared.numbers.iter().flat_map(|numbers| told_of_numbers(numbers, package)) {
+    for line in compared.numbers_only.into_iter().flat_map(weaker) {
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
     for name in &compared.one_sided.new {
@@ -76,24 +75,14 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     text
 }
 
-/// That numbers alone were compared, why, and what is different there.
-fn told_of_numbers(numbers: &NumbersOnly, package: &MeasuredPackage) -> Vec<String> {
-    let mut lines = vec![format!(
+/// That numbers alone were compared, why, and what would be better.
+fn weaker(because: &NumbersOnlyBecause) -> impl Iterator<Item = String> {
+    let why = format!(
         "numbers only, for {}: ratios to the built-in reference server, measured at different times; weaker, and no change below \
          {LEAST_TOLERANCE} is decided",
-        numbers.why
-    )];
-    if package.has_results() {
-        lines.push(format!(
-            "`cargo httpbench --save-baseline {}` on the code of that baseline keeps its server again",
-            numbers.baseline.name.as_str()
-        ));
-    }
-    lines.extend(numbers.differences.iter().map(|difference| match difference.severity {
-        Severity::NotComparable => format!("not comparable: {difference}"),
-        Severity::Note => format!("worth knowing: {difference}"),
-    }));
-    lines
+        because.why
+    );
+    std::iter::once(why).chain(because.help.clone())
 }
 
 /// Why there is no cell, and what to do.

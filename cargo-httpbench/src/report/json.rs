@@ -117,8 +117,6 @@ pub struct VerdictObject<'run> {
     /// `re-measured`: the arms took turns. `numbers-only`: by ratios to the reference server, which is weaker.
     basis: &'static str,
     numbers_only_because: Option<&'run str>,
-    /// What differs between the two machines and builds, where numbers alone are compared.
-    differences: Vec<String>,
     verdict: Verdict,
     why: Option<Reason>,
     baseline: Option<f64>,
@@ -166,9 +164,8 @@ fn verdict_object<'run>(
         origin: compared.origin,
         fingerprint: compared.fingerprint,
         arms: &package.arms_run,
-        basis: if compared.numbers.is_some() { "numbers-only" } else { "re-measured" },
-        numbers_only_because: compared.numbers.map(|numbers| numbers.why.as_str()),
-        differences: compared.numbers.iter().flat_map(|it| &it.differences).map(ToString::to_string).collect(),
+        basis: if compared.numbers_only.is_some() { "numbers-only" } else { "re-measured" },
+        numbers_only_because: compared.numbers_only.map(|because| because.why.as_str()),
         verdict: cell.verdict,
         why: cell.reason,
         baseline: cell.baseline,

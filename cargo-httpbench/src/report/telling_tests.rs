@@ -66,7 +66,7 @@ impl Told {
             origin,
             fingerprint,
             differences,
-            numbers: None,
+            numbers_only: None,
         }))
     }
 

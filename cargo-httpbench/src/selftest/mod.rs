@@ -2,7 +2,7 @@
 //!
 //! Servers that are equal, and servers of which one does a known amount of work more, are compared by the very code that compares a
 //! user's servers: a [`Campaign`] of fresh processes, [`compare`] with its looks and its confirmation, the same report and the same JSON.
-//! Only the servers are built in (see [`reference`](crate::reference)).
+//! Only the servers are built in (see [`reference`](mod@reference)).
 //!
 //! | module | what it knows |
 //! |---|---|
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use crate::baseline::Fingerprint;
 use crate::baseline_arm::{OneSided, Origin};
 use crate::cli::Invocation;
-use crate::compare::{compare, rounds_that_decide};
+use crate::compare::{Judge, compare, rounds_that_decide};
 use crate::config::LoadLayer;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
@@ -229,7 +229,7 @@ fn one_comparison(
     let started = Instant::now();
     let mut watcher = |progress: crate::measure::Progress<'_>| crate::run::show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = compare(&mut campaign, rounds.count, 1.0, &[]);
+    let outcome = compare(&mut campaign, rounds.count, 1.0, &[], Judge::Arms);
     let measured = campaign.finish();
     let comparison = outcome?;
     if let Some(failure) = measured.scenarios.iter().find_map(|scenario| scenario.failure.as_ref()) {
@@ -259,7 +259,7 @@ fn tell(
         compared: Some(ComparedReport {
             with: "the built-in server",
             origin: &origin,
-            numbers: None,
+            numbers_only: None,
             fingerprint,
             comparison,
             one_sided: &one_sided,
