@@ -24,11 +24,17 @@ use crate::verdict::{CellReport, Comparison, Verdict};
 /// The version of a line. Raised with every change that an older reader would misread.
 const SCHEMA: u32 = 1;
 
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    schema: u32,
+    #[serde(flatten)]
+    record: Record,
+}
+
 /// A comparison that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The version of this line.
-    pub schema: u32,
     /// When it was over.
     pub at: Timestamp,
     /// The machine: processor, cores, system, and the version of `cargo-httpbench`. Only comparisons of one machine are summed up.
@@ -58,10 +64,10 @@ pub struct Record {
     /// Every gated cell, throughput (in an open loop p50) first.
     pub cells: Vec<CellRecord>,
     /// The rounds of the looks.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<RoundRecord>,
     /// The rounds of the confirmation.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fresh: Vec<RoundRecord>,
 }
 
@@ -126,7 +132,6 @@ impl Record {
         let fresh = || scenarios().flat_map(|scenario| scenario.confirmation.iter());
         let alpha = comparison.looks.alpha(comparison.alpha) / comparison.cells.len().max(1) as f64;
         Self {
-            schema: SCHEMA,
             at: Timestamp::now(),
             machine: this_machine(),
             speed: kind.speed,
@@ -296,15 +301,16 @@ impl Kept {
     ///
     /// When it cannot be written (110).
     pub fn add(&mut self, record: Record) -> Result<()> {
+        let told = record.without_rounds();
         if let Some((path, file)) = &mut self.file {
-            let mut line = serde_json::to_vec(&record)
+            let mut line = serde_json::to_vec(&Line { schema: SCHEMA, record })
                 .map_err(|cause| Error::unexpected("a comparison cannot be written as JSON", cause))?;
             line.push(b'\n');
             file.write_all(&line).and_then(|()| file.sync_data()).map_err(|cause| {
                 Error::new(ExitCode::OutputFailed, format!("`{}` cannot be written", path.display())).caused_by(cause)
             })?;
         }
-        self.records.push(record.without_rounds());
+        self.records.push(told);
         Ok(())
     }
 }
@@ -323,10 +329,10 @@ pub fn read_records(path: &Path) -> Result<Vec<Record>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
-            let record: Record =
+            let line: Line =
                 serde_json::from_str(line).map_err(|cause| refused(format!("line {}: {cause}", index + 1)))?;
-            match record.schema {
-                0..=SCHEMA => Ok(record),
+            match line.schema {
+                0..=SCHEMA => Ok(line.record),
                 newer => {
                     Err(refused(format!("line {} has schema {newer}, and this version reads {SCHEMA}", index + 1)))
                 }
@@ -353,7 +359,6 @@ pub(super) mod tests {
             alpha: 0.05 / 4.0,
         };
         Record {
-            schema: SCHEMA,
             at: "2026-03-04T05:06:07Z".parse().expect("a time"),
             machine: this_machine(),
             speed: kind.speed,
@@ -410,7 +415,7 @@ pub(super) mod tests {
         let error = Kept::open(&path, Earlier::Counted).expect_err("no comparison");
         assert_eq!(error.exit, ExitCode::Configuration);
         assert!(error.what.contains("line 2"), "{}", error.what);
-        let newer = Record { schema: 9, ..record("3000", 0.0, Verdict::Unchanged, Verdict::Unchanged) };
+        let newer = Line { schema: 9, record: record("3000", 0.0, Verdict::Unchanged, Verdict::Unchanged) };
         fs::write(&path, serde_json::to_string(&newer).expect("JSON")).expect("written");
         assert!(read_records(&path).expect_err("newer").what.contains("schema 9"));
     }
