@@ -12,12 +12,14 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 /// As short as a comparison of two scenarios can be and still decide.
-const SHORT: [&str; 11] = [
+const SHORT: [&str; 13] = [
     "--quick",
     "--rounds",
     "8",
     "--duration",
-    "800ms",
+    "400ms",
+    "--slice",
+    "20ms",
     "--warm-up",
     "20ms",
     "--connections",

@@ -18,7 +18,7 @@ fn with_hard_coded_baseline() -> Project {
         "fn main()",
         "#[http_bench]\nfn add() -> Request {\n    Request::post(\"/\")\n}\n\nfn main()",
     );
-    project.write("httpbench.toml", "[defaults]\nbaseline-dir = \"kept\"\nwarm-up = \"20ms\"\nduration = \"800ms\"\n");
+    project.write("httpbench.toml", "[defaults]\nbaseline-dir = \"kept\"\nwarm-up = \"20ms\"\nduration = \"400ms\"\n");
     project.httpbench().args(["--save-baseline", "main"]).run().assert_code(0);
     project
 }
@@ -33,7 +33,8 @@ fn verdicts(outcome: &Outcome) -> (Vec<Value>, Value) {
     (of("verdict"), finished["arms"]["hard-coded-port"].clone())
 }
 
-const COMPARED: [&str; 6] = ["--quick", "--baseline", "main", "--force-aa", "--message-format", "json"];
+const COMPARED: [&str; 8] =
+    ["--quick", "--slice", "20ms", "--baseline", "main", "--force-aa", "--message-format", "json"];
 
 #[test]
 fn arms_with_one_hard_coded_port_run_one_at_a_time_where_it_cannot_be_redirected() {

@@ -3,9 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use httpbench_tests::{Folder, Project, cargo, fixtures_target};
+use httpbench_tests::{Folder, Project, cargo, fixtures_target, host};
 
 fn sorted(mut names: Vec<&str>) -> Vec<String> {
     names.sort_unstable();
@@ -98,15 +97,6 @@ fn path_with_a_space_is_a_path() {
     outcome.assert_code(0).assert_stdout(&["asked"]);
 }
 
-/// The host's target triple, as `rustc` says it.
-fn host() -> String {
-    let rustc = cargo().with_file_name("rustc");
-    let rustc = if rustc.exists() { rustc } else { "rustc".into() };
-    let output = Command::new(rustc).arg("-vV").output().expect("rustc can be run");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
-}
-
 /// Everything named `httpbench` below a folder, but for cargo's own artifacts.
 fn result_folders(below: &Path) -> Vec<PathBuf> {
     fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
@@ -140,7 +130,10 @@ fn target_directories_of_every_kind_are_found_through_cargo() {
     assert!(!project.root().join("somewhere/target/release/deps").exists(), "{relative}");
 
     // The flag wins over the variable; the target's own folder is in between.
-    let flag = short().args(["--target-dir", "somewhere/target", "--target", &host(), "--profile", "dev"]).run();
+    let flag = short()
+        .args(["--target-dir", "somewhere/target", "--target", &host(), "--profile", "dev"])
+        .env("CARGO_BUILD_BUILD_DIR", shared)
+        .run();
     flag.assert_code(0);
     assert!(project.root().join("somewhere/target").join(host()).join("debug").exists(), "{flag}");
 

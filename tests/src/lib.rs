@@ -20,7 +20,7 @@ pub use outcome::Outcome;
 pub use processes::{Process, processes_of};
 pub use project::{Folder, Project};
 pub use quiet::wait_until_quiet;
-pub use workspace::{cargo, executable, fixtures_target, run_folders};
+pub use workspace::{cargo, executable, fixtures_target, host, run_folders};
 
 use std::path::Path;
 use std::thread;

@@ -105,13 +105,12 @@ impl Project {
     pub fn cargo<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         let _turn = turns::take();
         self.stamp();
-        Command::new(workspace::cargo())
+        workspace::cargo_call()
             .args(arguments)
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", workspace::fixtures_target())
             .env("TMPDIR", &self.temporary)
             .env_remove("CARGO_BUILD_TARGET_DIR")
-            .env_remove("CARGO_MANIFEST_DIR")
             .output()
             .expect("cargo can be run")
     }

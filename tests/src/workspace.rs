@@ -19,6 +19,38 @@ pub fn cargo() -> PathBuf {
     env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
+/// A call of cargo, without what cargo set for this test.
+///
+/// Build scripts may ask for `CARGO_PKG_NAME` and the like to be watched: to cargo, they would have changed, and what it built before
+/// would be stale.
+pub(crate) fn cargo_call() -> Command {
+    let mut call = Command::new(cargo());
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|prefix| text.starts_with(prefix)) {
+            call.env_remove(name);
+        }
+    }
+    for name in ["CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "CARGO_TARGET_TMPDIR", "LD_LIBRARY_PATH", "OUT_DIR"] {
+        call.env_remove(name);
+    }
+    call
+}
+
+/// The host's target triple, as `rustc` says it.
+///
+/// # Panics
+///
+/// When `rustc` cannot tell.
+#[must_use]
+pub fn host() -> String {
+    let rustc = cargo().with_file_name("rustc");
+    let rustc = if rustc.exists() { rustc } else { "rustc".into() };
+    let output = Command::new(rustc).arg("-vV").output().expect("rustc can be run");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
+}
+
 /// The target directory that all fixture projects share, so that dependencies are compiled once.
 ///
 /// # Panics
@@ -28,7 +60,7 @@ pub fn cargo() -> PathBuf {
 pub fn fixtures_target() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let output = Command::new(cargo())
+        let output = cargo_call()
             .args(["metadata", "--no-deps", "--format-version", "1"])
             .current_dir(root())
             .stderr(Stdio::inherit())
@@ -55,7 +87,7 @@ pub fn run_folders() -> Vec<PathBuf> {
 pub fn executable() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let output = Command::new(cargo())
+        let output = cargo_call()
             .args(["build", "--workspace", "--all-targets"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(root())
