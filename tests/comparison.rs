@@ -384,13 +384,17 @@ fn new_removed_and_renamed_scenarios_are_told_apart_and_a_removed_one_fails_in_c
 }
 
 #[test]
-fn damaged_executable_is_never_started() {
+fn damaged_executable_is_never_started_and_its_numbers_are_compared_instead() {
     let arms = Arms::with_main();
+    arms.project.write("httpbench.toml", HUGE);
     let (path, mut bytes) = arms.bytes_of("main").into_iter().max_by_key(|(_, bytes)| bytes.len()).expect("two files");
     *bytes.last_mut().expect("not empty") ^= 1;
     fs::write(path, bytes).expect("written");
-    let words = ["executable of baseline `main`", "was damaged", "SHA-256", "--save-baseline main"];
-    assert_follows_policy(&arms, &["--baseline", "main"], &words);
+    let outcome = arms.run(&["page", "--baseline", "main"]);
+    outcome.assert_code(0).assert_stderr(&["numbers only", "was damaged", "SHA-256", "weaker", "--save-baseline main"]);
+    let cell = cell(&outcome, "page", "throughput");
+    assert_eq!(cell["basis"], "numbers-only", "{outcome}");
+    assert!(cell["change"].is_number(), "{outcome}");
 
     // Nor is one that a later version wrote, whatever the policy.
     let text = arms.kept.join("main/changing/baseline.json");

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use crate::baseline::{
-    Baseline, Field, Fingerprint, Found, Identity, SetUp, Sha256Hex, StoredBaseline, StoredExecutable, definition,
-    identical,
+    Baseline, BaselineScenario, Field, Fingerprint, Found, Identity, SetUp, Sha256Hex, StoredBaseline,
+    StoredExecutable, definition, identical,
 };
 use crate::bench::Selection;
 use crate::cli::{ComparisonOptions, IdenticalServers};
@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Arms, Selected};
+use crate::numbers_only::{NumbersOnly, NumbersOnlyBecause};
 use crate::prepare::Listed;
 use crate::process::{Available, redirect_available};
 use crate::revision::Checkout;
@@ -27,6 +28,8 @@ pub enum Opponent {
     Nobody,
     /// A server that can be started.
     Arm(Box<BaselineArm>),
+    /// One whose server cannot be started here: its numbers, beside the reference server.
+    Numbers(Box<NumbersOnly>),
     /// The very same server: nothing needs to be measured. With what, in words.
     Identical(String),
     /// It was asked for, and is not there.
@@ -47,12 +50,12 @@ pub struct BaselineArm {
 }
 
 /// Which server a baseline arm is, for whoever reads a verdict long after.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Origin {
     /// The whole object name of the commit that it was built from, if it was built in a repository.
     pub commit: Option<String>,
-    /// Of its executable.
-    pub executable_sha256: Sha256Hex,
+    /// Of its executable; `None` where numbers alone were kept.
+    pub executable_sha256: Option<Sha256Hex>,
 }
 
 /// Scenarios that only one side has, or that are not on one side what they are on the other.
@@ -67,7 +70,7 @@ pub struct OneSided {
 }
 
 /// A scenario that the baseline has and the candidate has not.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Removed {
     /// Its name.
     pub name: String,
@@ -104,7 +107,7 @@ pub fn from_baseline(found: Found, candidate: &ServerSpec, options: &ComparisonO
     };
     let origin = Origin {
         commit: stored.baseline.commit.as_ref().map(|commit| commit.sha.clone()),
-        executable_sha256: record.sha256.clone(),
+        executable_sha256: Some(record.sha256.clone()),
     };
     if options.identical == IdenticalServers::Trusted && options.save.is_none() {
         let same = identical(&stored, &candidate.executable, &SetUp::of(candidate)?)?;
@@ -140,23 +143,72 @@ pub fn from_revision(
     {
         return Ok(Opponent::Identical(with));
     }
-    let origin = Origin { commit: Some(commit), executable_sha256 };
+    let origin = Origin { commit: Some(commit), executable_sha256: Some(executable_sha256) };
     Ok(Opponent::Arm(Box::new(BaselineArm { spec, with, origin, kept: None })))
 }
 
-fn told(stored: &StoredBaseline) -> String {
+/// A stored baseline as a person calls it.
+pub(crate) fn told(stored: &StoredBaseline) -> String {
     let baseline = &stored.baseline;
     let commit =
         baseline.commit.as_ref().map(|commit| format!(", commit {}", commit.sha.get(..10).unwrap_or(&commit.sha)));
     format!("baseline `{}` (saved {:.0}{})", baseline.name.as_str(), baseline.saved_at, commit.unwrap_or_default())
 }
 
-impl BaselineArm {
+impl Opponent {
+    /// What its report calls it, which server it is, and why only its numbers are compared, if so. `None` where nothing is compared.
+    #[must_use]
+    pub fn known(&self) -> Option<(&str, &Origin, Option<&NumbersOnlyBecause>)> {
+        match self {
+            Self::Arm(arm) => Some((&arm.with, &arm.origin, None)),
+            Self::Numbers(numbers) => Some((&numbers.with, &numbers.origin, Some(&numbers.because))),
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => None,
+        }
+    }
+
     /// The scenarios that only one side has. `listed` is everything that the candidate holds, selected or not; what a filter leaves
     /// out is not missed.
     #[must_use]
     pub fn one_sided(&self, listed: &[Listed], selected: &[Selected], selection: &Selection) -> OneSided {
-        let Some(kept) = self.kept.as_ref().map(|baseline| &baseline.scenarios) else { return OneSided::default() };
+        let of = |kept: &Baseline| OneSided::of(&kept.scenarios, listed, selected, selection);
+        match self {
+            Self::Arm(arm) => arm.kept.as_ref().map(of).unwrap_or_default(),
+            // Of what was redefined, the numbers are not compared, and its verdict says so.
+            Self::Numbers(numbers) => OneSided { redefined: Vec::new(), ..of(&numbers.baseline) },
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => OneSided::default(),
+        }
+    }
+
+    /// What differs between its server or machine and the candidate's, in words.
+    ///
+    /// # Errors
+    ///
+    /// When a file that the candidate copies cannot be read.
+    pub fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
+        match self {
+            Self::Arm(arm) => arm.differences(candidate, here),
+            Self::Numbers(numbers) => Ok(numbers.told_differences()),
+            Self::Nobody | Self::Identical(_) | Self::Absent(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl BaselineArm {
+    /// How its executable was built and started otherwise than the candidate's, in words: both are measured on this machine by the
+    /// candidate's configuration, but what made the executable stays.
+    fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
+        let Some(kept) = &self.kept else { return Ok(Vec::new()) };
+        let built = here.compare(&kept.fingerprint).into_iter().filter(|difference| {
+            matches!(difference.field, Field::Target | Field::Profile | Field::Features | Field::Toolchain)
+        });
+        let started = SetUp::of(candidate)?.differences(&kept.set_up).into_iter();
+        let started = started.map(|difference| format!("{difference}, and the candidate's is taken for both"));
+        Ok(built.map(|difference| difference.to_string()).chain(started).collect())
+    }
+}
+
+impl OneSided {
+    fn of(kept: &[BaselineScenario], listed: &[Listed], selected: &[Selected], selection: &Selection) -> Self {
         let new: Vec<&Selected> =
             selected.iter().filter(|scenario| !kept.iter().any(|kept| kept.name == scenario.listing.name)).collect();
         let definition_of = |scenario: &Selected| definition(scenario.listing.request.as_ref().ok(), &scenario.load);
@@ -166,7 +218,7 @@ impl BaselineArm {
         let redefined = selected
             .iter()
             .filter(|scenario| kept_as(scenario).is_some_and(|kept| kept.definition != definition_of(scenario)));
-        OneSided {
+        Self {
             redefined: redefined.map(|scenario| scenario.listing.name.clone()).collect(),
             removed: removed
                 .map(|kept| Removed {
@@ -179,22 +231,6 @@ impl BaselineArm {
                 .collect(),
             new: new.into_iter().map(|scenario| scenario.listing.name.clone()).collect(),
         }
-    }
-
-    /// How its executable was built and started otherwise than the candidate's, in words: both are measured on this machine by the
-    /// candidate's configuration, but what made the executable stays.
-    ///
-    /// # Errors
-    ///
-    /// When a file that the candidate copies cannot be read.
-    pub fn differences(&self, candidate: &ServerSpec, here: &Fingerprint) -> Result<Vec<String>> {
-        let Some(kept) = &self.kept else { return Ok(Vec::new()) };
-        let built = here.compare(&kept.fingerprint).into_iter().filter(|difference| {
-            matches!(difference.field, Field::Target | Field::Profile | Field::Features | Field::Toolchain)
-        });
-        let started = SetUp::of(candidate)?.differences(&kept.set_up).into_iter();
-        let started = started.map(|difference| format!("{difference}, and the candidate's is taken for both"));
-        Ok(built.map(|difference| difference.to_string()).chain(started).collect())
     }
 }
 
@@ -286,10 +322,10 @@ mod tests {
     }
 
     fn one_sided(kept: Option<Vec<BaselineScenario>>, candidate: &[Selected], selection: &Selection) -> OneSided {
-        let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+        let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let spec = server_spec(Path::new("/nowhere"));
         let kept = kept.map(|scenarios| Baseline { scenarios, ..sample_baseline() });
-        let arm = BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept };
+        let arm = Opponent::Arm(Box::new(BaselineArm { spec, with: "baseline `main`".to_owned(), origin, kept }));
         let listed: Vec<Listed> =
             candidate.iter().map(|scenario| Listed { bench: 0, listing: scenario.listing.clone() }).collect();
         let selected: Vec<Selected> =
@@ -347,7 +383,7 @@ mod tests {
         baseline.set_up = SetUp::of(&candidate).expect("it copies nothing");
         let here = baseline.fingerprint.clone();
         let of = |baseline: Baseline| {
-            let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+            let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
             let arm = BaselineArm { spec: candidate.clone(), with: String::new(), origin, kept: Some(baseline) };
             arm.differences(&candidate, &here).expect("nothing is copied")
         };

@@ -1,4 +1,4 @@
-//! The story with two arms: pilot → gated cells → looks → confirmation.
+//! The story with two servers: pilot → gated cells → looks → confirmation.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use httpbench_core::model::Nanos;
 
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
-use crate::measure::{Campaign, Stage};
+use crate::measure::{Campaign, MeasuredPackage, Stage};
+use crate::numbers_only::NumbersOnly;
 use crate::verdict::{ALPHA, Comparison, Family, Looks, SUPPORT, Unsupported, fewest_rounds, first_exceeded};
 
 /// Fresh rounds for what the looks found. At least five are needed to show anything at 5 %; eight find again what is there.
@@ -25,7 +26,25 @@ pub fn rounds_that_decide(asked: u32, scenarios: usize, share: f64) -> u32 {
     asked.max(fewest_rounds(scenarios * CELLS_OF_A_SCENARIO, 1, ALPHA * share))
 }
 
-/// Measures both arms until every cell is settled or the rounds are used up, and confirms what changed.
+/// What the rounds are judged by.
+#[derive(Clone, Copy, Debug)]
+pub enum Judge<'run> {
+    /// Two arms that take turns.
+    Arms,
+    /// One arm beside the reference server, and what was kept of another.
+    Numbers(&'run NumbersOnly),
+}
+
+impl Judge<'_> {
+    fn look(self, package: &MeasuredPackage, family: &Family, looks: Looks) -> Comparison {
+        match self {
+            Self::Arms => Comparison::look(package, family, looks),
+            Self::Numbers(numbers) => Comparison::look_at_numbers(&numbers.beside(package), family, looks),
+        }
+    }
+}
+
+/// Measures until every cell is settled or the rounds are used up, and confirms what changed.
 ///
 /// `rounds` is what the plan holds ([`rounds_that_decide`]); should that decide nothing for so many cells, it grows to what can. `share` is this
 /// package's part of α, and `left_out` its scenarios that the baseline does not have (see [`Family::fix`]).
@@ -33,9 +52,19 @@ pub fn rounds_that_decide(asked: u32, scenarios: usize, share: f64) -> u32 {
 /// # Errors
 ///
 /// When a signal came, a server did not get ready, or the user's tolerances cannot be supported (96).
-pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64, left_out: &[String]) -> Result<Comparison> {
+pub fn compare(
+    campaign: &mut Campaign<'_>,
+    rounds: u32,
+    share: f64,
+    left_out: &[String],
+    judge: Judge<'_>,
+) -> Result<Comparison> {
     campaign.pilot()?;
     let family = Family::fix(campaign.measured(), share, left_out).map_err(|unsupported| refuse(&unsupported))?;
+    let family = match judge {
+        Judge::Arms => family,
+        Judge::Numbers(_) => family.for_numbers(),
+    };
     let plan = plan_looks(family.cells.len(), rounds, family.alpha);
     let planned = u32::try_from(plan.len()).unwrap_or(1);
     let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();
@@ -45,11 +74,11 @@ pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64, left_out: &
         campaign.run(until - done, Stage::First, &all)?;
         done = until;
         looks.this = u32::try_from(index + 1).unwrap_or(planned);
-        if Comparison::look(campaign.measured(), &family, looks).is_settled() {
+        if judge.look(campaign.measured(), &family, looks).is_settled() {
             break;
         }
     }
-    let first = Comparison::look(campaign.measured(), &family, looks);
+    let first = judge.look(campaign.measured(), &family, looks);
     let mut concerned = first.changed_scenarios();
     let exceeded = |index: &usize| !first_exceeded(&campaign.measured().scenarios[*index]).is_empty();
     concerned.extend(all.into_iter().filter(exceeded));
@@ -57,7 +86,7 @@ pub fn compare(campaign: &mut Campaign<'_>, rounds: u32, share: f64, left_out: &
     concerned.dedup();
     campaign.run(CONFIRMATION_ROUNDS, Stage::Fresh, &concerned)?;
     campaign.tell_measured()?;
-    Ok(Comparison::look(campaign.measured(), &family, looks))
+    Ok(judge.look(campaign.measured(), &family, looks))
 }
 
 /// The numbers of rounds after which is looked: one or two.

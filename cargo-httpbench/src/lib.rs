@@ -17,11 +17,14 @@
 //! | [`stats`] | order statistics, exact tests; no HTTP | everything else |
 //! | [`verdict`] | limits, saturation, comparisons: from measured values to words | passing or failing |
 //! | [`baseline_arm`] | the arm that the candidate is compared with, or why there is none | measuring it |
+//! | [`numbers_only`], [`compare_stored`] | what is left of a baseline that cannot be started, and two of those | judging |
 //! | [`compare`] | how many rounds, looks and confirmations two arms get | running them |
 //! | [`gate`], [`exit_code`] | passing or failing | |
 //! | [`report`] | one format, one file | writing it anywhere |
 //! | [`shell`], [`style`] | the terminal; the only writer | |
 //! | [`error`], [`warning`] | what happened, why, what to do | |
+//! | [`reference`](mod@reference) | the built-in server, the ruler of numbers that are compared without an executable | what it is compared with |
+//! | [`selftest`] | how small a change is found on this machine, and how often in error | deciding |
 //! | [`looking`] | names, one exchange, a server that stays up | measuring |
 //! | [`load`](mod@load) | any URL, without a project; the engine runs in this process | judging by comparison |
 //!
@@ -35,6 +38,7 @@ pub mod build;
 pub mod cargo;
 pub mod cli;
 pub mod compare;
+pub mod compare_stored;
 pub mod config;
 pub mod discover;
 pub mod environment;
@@ -46,13 +50,16 @@ pub mod load;
 pub mod looking;
 pub mod measure;
 pub mod nearest;
+pub mod numbers_only;
 pub mod prepare;
 pub mod process;
+pub mod reference;
 #[cfg(test)]
 mod refusal_tests;
 pub mod report;
 pub mod revision;
 pub mod run;
+pub mod selftest;
 pub mod server;
 pub mod shell;
 pub mod stats;

@@ -1,4 +1,4 @@
-//! The executable: a supervisor if it was started as one, else the command.
+//! The executable: a supervisor or a part of the reference server if it was started as one, else the command.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
@@ -8,11 +8,14 @@ use cargo_httpbench::exit_code::ExitCode;
 use cargo_httpbench::interrupt::Interrupt;
 use cargo_httpbench::process::{adopt_orphans, supervisor};
 use cargo_httpbench::shell::Shell;
-use cargo_httpbench::{cli, run};
+use cargo_httpbench::{cli, reference, run};
 
 fn main() -> process::ExitCode {
     if let Some(supervised) = supervisor::main_if_asked() {
         return supervised;
+    }
+    if let Some(ended) = reference::main_if_asked() {
+        return ended;
     }
     let invocation = match cli::parse(std::env::args_os()) {
         Ok(invocation) => invocation,

@@ -8,7 +8,8 @@ use cargo_metadata::Package;
 use httpbench_core::model::Metric;
 
 use crate::baseline::{
-    self, Baseline, BaselineScenario, BuildFacts, Commit, Fingerprint, RoundValues, SetUp, Store, definition, may_save,
+    self, Baseline, BaselineScenario, BuildFacts, Commit, Fingerprint, Found, RoundValues, SetUp, Store, definition,
+    may_save,
 };
 use crate::baseline_arm::{self, Opponent};
 use crate::bench::{Bench, SupervisedBenches};
@@ -22,9 +23,11 @@ use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::interrupt::Interrupt;
 use crate::measure::{Cores, MeasuredPackage, MeasuredRound, MeasuredScenario, Selected};
+use crate::numbers_only::numbers_of;
 use crate::revision::{self, Against, Checkout, Counterpart, Git, NoServer, Revision, WhichCommit, WorkingTree};
 use crate::server::{PortPolicy, ServerSpec};
 use crate::shell::Shell;
+use crate::verdict::AgainstReference;
 use crate::warning::Warning;
 
 /// The workspace, and how cargo is called in it.
@@ -100,6 +103,25 @@ impl<'run> Project<'run> {
     pub fn serving_package(&self) -> Result<Package> {
         let options = &self.invocation.cargo;
         self.workspace.serving_package(options, &self.workspace.selected(options)?).cloned()
+    }
+
+    /// What the files say of a package, by its name; nothing where it is none of the workspace's.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration is wrong (96).
+    pub fn layers_of(&self, package: &str, shell: &mut Shell) -> Result<Layers> {
+        let selected = self.workspace.selected(&self.invocation.cargo)?;
+        match selected.into_iter().find(|known| known.name == package) {
+            Some(known) => self.layers(known, shell),
+            None => Ok(Layers::default()),
+        }
+    }
+
+    /// The folder of what runs of this workspace leave behind.
+    #[must_use]
+    pub fn results(&self) -> PathBuf {
+        self.workspace.results()
     }
 
     /// A folder for this run's executables.
@@ -243,6 +265,11 @@ impl<'run> Project<'run> {
         if let Some(name) = &options.baseline {
             let place = folder.place(&candidate.spec.name)?;
             let found = self.store(&candidate.layers).check_out(name, &package.name, &place)?;
+            if let Found::Stored(stored) = &found
+                && let Some(numbers) = numbers_of(stored, &self.fingerprint()?)
+            {
+                return Ok(Opponent::Numbers(Box::new(numbers)));
+            }
             return baseline_arm::from_baseline(found, &candidate.spec, options);
         }
         let Some(checkout) = checkout else { return Ok(Opponent::Nobody) };
@@ -394,6 +421,8 @@ fn kept(scenario: &MeasuredScenario) -> BaselineScenario {
         rounds: scenario.rounds.iter().map(values).collect(),
         service: scenario.merged(|arm| &arm.service),
         counts: (&scenario.counts()).into(),
+        arrival_rate: scenario.load.arrival_rate,
+        against_reference: scenario.rounds.iter().filter_map(AgainstReference::of).collect(),
     }
 }
 

@@ -8,7 +8,8 @@ use crate::baseline::{self, Fingerprint};
 use crate::baseline_arm::{OneSided, Opponent, Origin, settle_ports};
 use crate::build::RunFolder;
 use crate::cli::{Invocation, OnMissing, Task};
-use crate::compare::{compare, rounds_that_decide};
+use crate::compare::{Judge, compare, rounds_that_decide};
+use crate::compare_stored;
 use crate::error::{Error, Result};
 use crate::exit_code::ExitCode;
 use crate::gate;
@@ -16,9 +17,12 @@ use crate::interrupt::Interrupt;
 use crate::load;
 use crate::looking;
 use crate::measure::{Arms, Campaign, MeasuredPackage, Progress, Rounds, Selected, Stage, Subject, Turn};
+use crate::numbers_only::NumbersOnlyBecause;
 use crate::prepare::{PreparedBenches, PreparedServer, Project, tell};
+use crate::reference;
 use crate::report::{ComparedReport, End, LoadAverage, PackageReport, Report, json, render_report};
 use crate::revision::Checkout;
+use crate::selftest;
 use crate::server::shared_databases;
 use crate::shell::Shell;
 use crate::verdict::{Comparison, Judged, first_exceeded};
@@ -33,6 +37,10 @@ pub fn run(invocation: &Invocation, shell: &mut Shell, interrupt: &Interrupt) ->
     let project = || Project::open(invocation, interrupt);
     match &invocation.task {
         Task::Load(options) => load::run(options, shell, interrupt),
+        Task::Selftest(options) => selftest::run(invocation, options, shell, interrupt),
+        Task::Compare { baseline, candidate } => {
+            compare_stored::run(&project()?, baseline, candidate, invocation, shell)
+        }
         Task::Serve => looking::serve(&project()?, shell, interrupt),
         Task::List => looking::list(&project()?, invocation, shell),
         Task::TraceOne(scenario) => looking::trace_one(&project()?, scenario, shell, interrupt),
@@ -71,10 +79,11 @@ struct Measured {
 struct Compared {
     with: String,
     origin: Origin,
+    numbers_only: Option<NumbersOnlyBecause>,
+    differences: Vec<String>,
     fingerprint: Fingerprint,
     comparison: Comparison,
     one_sided: OneSided,
-    differences: Vec<String>,
 }
 
 fn measure_all(
@@ -87,7 +96,7 @@ fn measure_all(
     let checkout = project.check_out(shell)?;
     let mut packages = prepare_all(project, &folder, checkout.as_ref(), invocation, shell)?;
     tell_identical(&mut packages, shell)?;
-    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_)));
+    let compares = packages.iter().any(|package| matches!(package.opponent, Opponent::Arm(_) | Opponent::Numbers(_)));
     let fingerprint = compares.then(|| project.fingerprint()).transpose()?;
     let _turn = match packages.is_empty() {
         true => None,
@@ -237,31 +246,35 @@ fn measure_package(
     shell: &mut Shell,
     interrupt: &Interrupt,
 ) -> Measured {
-    let one_sided = match &prepared.opponent {
-        Opponent::Arm(arm) => arm.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection),
-        _ => OneSided::default(),
-    };
-    let differences = match (&prepared.opponent, fingerprint) {
-        (Opponent::Arm(arm), Some(here)) => arm.differences(&prepared.server.spec, here),
-        _ => Ok(Vec::new()),
-    };
+    let one_sided = prepared.opponent.one_sided(&prepared.benches.listings, &prepared.scenarios, &invocation.selection);
+    let differences =
+        fingerprint.map_or(Ok(Vec::new()), |here| prepared.opponent.differences(&prepared.server.spec, here));
     let settled = match &mut prepared.opponent {
         Opponent::Arm(arm) => settle_ports(&mut prepared.server.spec, arm, checkout, interrupt),
         _ => Ok(Arms::default()),
     };
-    let (arms_run, differences, settled) = match settled.and_then(|arms| Ok((arms, differences?))) {
-        Ok((arms, differences)) => (arms, differences, Ok(())),
-        Err(error) => (Arms::default(), Vec::new(), Err(error)),
+    let has_reference = invocation.comparison.save.is_some() || matches!(prepared.opponent, Opponent::Numbers(_));
+    let reference = has_reference
+        .then(|| reference::server_spec("reference", reference::RULER, &prepared.server.cores.server))
+        .transpose();
+    let ready = settled.and_then(|arms_run| Ok((arms_run, differences?, reference?)));
+    let (arms_run, differences, reference, ready) = match ready {
+        Ok((arms_run, differences, reference)) => (arms_run, differences, reference, Ok(())),
+        Err(error) => (Arms::default(), Vec::new(), None, Err(error)),
     };
     let mut arms = vec![&prepared.server.spec];
-    let opponent = match &prepared.opponent {
-        Opponent::Arm(arm) => Some(arm),
-        _ => None,
+    let judge = match &prepared.opponent {
+        Opponent::Arm(arm) => {
+            arms.push(&arm.spec);
+            Some(Judge::Arms)
+        }
+        Opponent::Numbers(numbers) => Some(Judge::Numbers(numbers)),
+        Opponent::Nobody | Opponent::Identical(_) | Opponent::Absent(_) => None,
     };
-    arms.extend(opponent.map(|arm| &arm.spec));
     let subject = Subject {
         package: prepared.package.name.as_str(),
         arms,
+        reference: reference.as_ref(),
         arms_run,
         cores: &prepared.server.cores,
         benches: &mut prepared.benches.binaries,
@@ -269,7 +282,7 @@ fn measure_package(
     };
     let seed = invocation.seed.unwrap_or_else(|| fastrand::u64(..));
     let asked = prepared.server.layers.settings().rounds;
-    let count = match opponent {
+    let count = match judge {
         Some(_) => rounds_that_decide(asked, subject.scenarios.len(), share),
         None => asked,
     };
@@ -277,8 +290,8 @@ fn measure_package(
     shell.verbose(&format!("the order of scenarios and the lengths of slices follow --seed {seed}"));
     let mut watcher = |progress: Progress<'_>| show(&progress, shell);
     let mut campaign = Campaign::new(subject, rounds, interrupt, &mut watcher);
-    let outcome = settled.and_then(|()| match opponent {
-        Some(_) => compare(&mut campaign, rounds.count, share, &one_sided.new).map(Some),
+    let outcome = ready.and_then(|()| match judge {
+        Some(judge) => compare(&mut campaign, rounds.count, share, &one_sided.new, judge).map(Some),
         None => measure_one_arm(&mut campaign, rounds).map(|()| None),
     });
     let package = campaign.finish();
@@ -287,13 +300,15 @@ fn measure_package(
         Ok(comparison) => (comparison, None),
         Err(error) => (None, Some(error)),
     };
-    let compared = opponent.zip(fingerprint).zip(comparison).map(|((arm, fingerprint), comparison)| Compared {
-        with: arm.with.clone(),
-        origin: arm.origin.clone(),
+    let known = prepared.opponent.known().zip(fingerprint).zip(comparison);
+    let compared = known.map(|(((with, origin, numbers_only), fingerprint), comparison)| Compared {
+        with: with.to_owned(),
+        origin: origin.clone(),
+        numbers_only: numbers_only.cloned(),
+        differences,
         fingerprint: fingerprint.clone(),
         comparison,
         one_sided,
-        differences,
     });
     Measured { package, compared, ended }
 }
@@ -310,7 +325,7 @@ fn measure_one_arm(campaign: &mut Campaign<'_>, rounds: Rounds) -> Result<()> {
 }
 
 /// Draws what goes on. Called between slices only.
-fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
+pub(crate) fn show(progress: &Progress<'_>, shell: &mut Shell) -> Result<()> {
     match progress {
         Progress::Step { scenario, done, total, left } => shell.progress(*done, *total, *left, scenario),
         Progress::Measured { scenario, done, total } => {
@@ -333,16 +348,17 @@ fn report_of(measured: &Measured) -> PackageReport<'_> {
         compared: measured.compared.as_ref().map(|compared| ComparedReport {
             with: &compared.with,
             origin: &compared.origin,
+            numbers_only: compared.numbers_only.as_ref(),
+            differences: &compared.differences,
             fingerprint: &compared.fingerprint,
             comparison: &compared.comparison,
             one_sided: &compared.one_sided,
-            differences: &compared.differences,
         }),
     }
 }
 
 /// Tells failures first, then the report, then the JSON objects; the last of them holds the exit code.
-fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result<()> {
+pub(crate) fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result<()> {
     let scenarios = || report.packages.iter().flat_map(|package| &package.scenarios);
     for failure in scenarios().filter_map(|judged| judged.scenario.failure.as_ref()) {
         shell.failure(failure)?;
@@ -352,8 +368,11 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
     }
     shell.answer(&render_report(report, shell.width()))?;
     for package in &report.packages {
-        for object in json::scenario_objects(package) {
-            shell.object("scenario", &object)?;
+        // Of two stored baselines, nothing was measured.
+        if package.measured.has_results() {
+            for object in json::scenario_objects(package) {
+                shell.object("scenario", &object)?;
+            }
         }
         for object in json::verdict_objects(package) {
             shell.object("verdict", &object)?;
@@ -365,7 +384,7 @@ fn tell_report(report: &Report<'_>, exit: ExitCode, shell: &mut Shell) -> Result
     shell.object("run-finished", &json::finished_object(report, exit))
 }
 
-fn load_average() -> Option<f64> {
+pub(crate) fn load_average() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split(' ').next()?.parse().ok()
 }

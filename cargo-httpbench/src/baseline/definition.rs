@@ -51,6 +51,9 @@ mod tests {
             assert_ne!(of(other, &load()), before);
         }
         assert_ne!(of(Request::post("/a").body("1"), &LoadSettings { connections: 3, ..load() }), before);
+        let open =
+            |per_second| of(Request::post("/a").body("1"), &LoadSettings { arrival_rate: Some(per_second), ..load() });
+        assert!(open(100.0) != before && open(100.0) != open(200.0));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::histogram;
 use super::names::BaselineName;
 use super::set_up::SetUp;
 use super::units::Units;
+use crate::verdict::{AgainstReference, Compared, ReferenceState};
 
 /// The schema that this version writes, and the latest that it reads. Raised with every change that an older reader would misread.
 pub const SCHEMA: u32 = 1;
@@ -82,6 +83,10 @@ pub struct BaselineScenario {
     pub service: Histogram,
     /// How the exchanges ended.
     pub counts: BaselineCounts,
+    /// Starts per second, if it was an open loop.
+    pub arrival_rate: Option<f64>,
+    /// Each round beside the reference server; empty where it was not measured.
+    pub against_reference: Vec<AgainstReference>,
 }
 
 /// What one round measured, in the metrics' base units.
@@ -199,6 +204,47 @@ struct ScenarioDocument {
     #[serde(with = "histogram", rename = "service_hdr_v2")]
     service: Histogram,
     counts: BaselineCounts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrival_rate: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    against_reference: Vec<AgainstDocument>,
+}
+
+/// A round beside the reference server.
+#[derive(Serialize, Deserialize)]
+struct AgainstDocument {
+    version: u32,
+    throughput_per_second: f64,
+    failed: u64,
+    /// Logarithms of the server's values over the reference server's.
+    log_ratios: BTreeMap<String, f64>,
+}
+
+impl From<&AgainstReference> for AgainstDocument {
+    fn from(against: &AgainstReference) -> Self {
+        let finite = against.log_ratios.iter().filter(|(_, value)| value.is_finite());
+        Self {
+            version: against.reference.version,
+            throughput_per_second: against.reference.throughput,
+            failed: against.reference.failed,
+            log_ratios: finite.map(|(compared, value)| (compared.name().to_owned(), *value)).collect(),
+        }
+    }
+}
+
+impl From<AgainstDocument> for AgainstReference {
+    /// Cells of a later version are passed over.
+    fn from(document: AgainstDocument) -> Self {
+        let known = |(name, value): (String, f64)| Some((Compared::from_name(&name)?, value));
+        Self {
+            log_ratios: document.log_ratios.into_iter().filter_map(known).collect(),
+            reference: ReferenceState {
+                version: document.version,
+                throughput: document.throughput_per_second,
+                failed: document.failed,
+            },
+        }
+    }
 }
 
 impl Baseline {
@@ -215,6 +261,8 @@ impl Baseline {
             rounds: scenario.rounds.iter().map(RoundValues::to_document).collect(),
             service: scenario.service.clone(),
             counts: scenario.counts.clone(),
+            arrival_rate: scenario.arrival_rate,
+            against_reference: scenario.against_reference.iter().map(AgainstDocument::from).collect(),
         });
         let document = Document {
             schema: SCHEMA,
@@ -258,6 +306,8 @@ impl Baseline {
                 definition: scenario.definition,
                 service: scenario.service,
                 counts: scenario.counts,
+                arrival_rate: scenario.arrival_rate,
+                against_reference: scenario.against_reference.into_iter().map(AgainstReference::from).collect(),
             })
         });
         Ok(Self {
@@ -305,6 +355,20 @@ mod tests {
         let back = Baseline::from_json(&text).expect("it can be read");
         assert_eq!(back, baseline);
         assert_eq!(back.to_json().expect("it can be written"), text);
+    }
+
+    #[test]
+    fn ratios_to_the_reference_server_come_back_and_cells_of_a_later_version_are_passed_over() {
+        let mut baseline = sample_baseline();
+        let reference = ReferenceState { version: 1, throughput: 91_234.5, failed: 2 };
+        let log_ratios = BTreeMap::from([(Compared::Stalls, -0.25), (Compared::Metric(Metric::P99), 1.0 / 3.0)]);
+        baseline.scenarios[0].against_reference = vec![AgainstReference { log_ratios, reference }];
+        baseline.scenarios[1].arrival_rate = Some(2_000.0);
+        let text = baseline.to_json().expect("it can be written");
+        assert_eq!(Baseline::from_json(&text).expect("it can be read"), baseline);
+        let later = String::from_utf8(text).expect("text").replace("\"stalls\"", "\"wobbles\"");
+        let read = Baseline::from_json(later.as_bytes()).expect("it can be read");
+        assert_eq!(read.scenarios[0].against_reference[0].log_ratios.len(), 1);
     }
 
     /// Files of this schema are in the caches of users. Where this fails, the schema has changed: read both, raise [`SCHEMA`], and

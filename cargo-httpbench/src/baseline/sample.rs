@@ -43,6 +43,8 @@ pub(crate) fn scenario(name: &str, target: &str) -> BaselineScenario {
         rounds: vec![round(41_000.0, 1_980_000.0), round(40_500.5, 1_990_000.25)],
         service,
         counts: BaselineCounts { started: 2_000, good: 2_000, ..BaselineCounts::default() },
+        arrival_rate: None,
+        against_reference: Vec::new(),
     }
 }
 

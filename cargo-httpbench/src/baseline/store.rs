@@ -279,7 +279,7 @@ impl Store {
     }
 
     /// The executable of a baseline that lies in `folder`, proven by its hash.
-    pub(super) fn executable_of(&self, baseline: &Baseline, folder: &Path) -> Result<StoredExecutable> {
+    pub fn executable_of(&self, baseline: &Baseline, folder: &Path) -> Result<StoredExecutable> {
         executable::find(folder, baseline.executable.as_ref()).map_err(|error| {
             Error::new(
                 ExitCode::Configuration,
@@ -345,7 +345,7 @@ impl Store {
     }
 
     /// The packages that have a baseline of this name, each with its folder and its text. Empty where there is none.
-    pub(super) fn of_name(&self, name: &BaselineName) -> Result<Vec<Listed>> {
+    pub fn of_name(&self, name: &BaselineName) -> Result<Vec<Listed>> {
         let folder = self.folder_of_name(name);
         Ok(self.list()?.into_iter().filter(|listed| listed.folder.starts_with(&folder)).collect())
     }

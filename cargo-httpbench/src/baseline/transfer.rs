@@ -172,7 +172,7 @@ impl Store {
     }
 
     /// The error of a name that nobody saved.
-    pub(super) fn no_such(&self, name: &BaselineName) -> Result<Error> {
+    pub fn no_such(&self, name: &BaselineName) -> Result<Error> {
         let mut names: Vec<String> = self.list()?.into_iter().map(|listed| listed.name).collect();
         names.dedup();
         let nearest = crate::nearest::nearest(name.as_str(), names.iter().map(String::as_str)).map(str::to_owned);

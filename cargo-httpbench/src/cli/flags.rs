@@ -8,6 +8,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use super::load_flags::{self, LoadUrlFlags};
 use crate::baseline::BaselineName;
 use crate::config;
+use crate::selftest::{Change, Speed};
+use httpbench_core::model::Ratio;
 
 const AFTER_HELP: &str = "Use `--help` for examples and exit codes.";
 
@@ -25,6 +27,7 @@ Examples:
   cargo httpbench --save-baseline main         Keep the numbers and the server as baseline `main`
   cargo httpbench --baseline main              Measure against it; exit 100 on a regression
   cargo httpbench baseline list                Print the baselines that are kept
+  cargo httpbench selftest                     What can be found on this machine, in about three minutes
   cargo httpbench serve --bin shop             Start the server as a run would, and keep it up
   cargo httpbench load http://localhost:8080/  Load whatever listens there, without a project
 
@@ -82,6 +85,10 @@ pub(super) enum Command {
     Serve(Box<ServeFlags>),
     /// List, show, remove, export or import the baselines that `--save-baseline` keeps
     Baseline(Box<BaselineFlags>),
+    /// Compare two stored baselines by their numbers, and run nothing
+    Compare(Box<CompareFlags>),
+    /// Compare built-in servers on this machine: how small a change is found, in what time, how often in error
+    Selftest(Box<SelftestFlags>),
     /// Load any URL, without a project: as fast as it goes, or on a schedule; and report what came back
     #[command(after_long_help = load_flags::AFTER_LONG_HELP, after_help = AFTER_HELP)]
     Load(Box<LoadUrlFlags>),
@@ -89,7 +96,7 @@ pub(super) enum Command {
 
 impl Command {
     /// The names that are subcommands where they come first.
-    pub(super) const NAMES: [&str; 6] = ["run", "list", "serve", "baseline", "load", "help"];
+    pub(super) const NAMES: [&str; 8] = ["run", "list", "serve", "baseline", "compare", "selftest", "load", "help"];
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +180,110 @@ pub(super) struct ServeFlags {
     pub(super) output: OutputFlags,
 }
 
+/// By each one's ratios to the built-in reference server, which is measured beside whatever is saved. Weaker than `--baseline`, which
+/// measures both servers: no change below 10% is decided.
+#[derive(Debug, Args)]
+pub(super) struct CompareFlags {
+    /// The baseline that is compared with
+    #[arg(value_name = "A")]
+    pub(super) baseline: BaselineName,
+
+    /// The baseline that is judged: changes are those from A to B
+    #[arg(value_name = "B")]
+    pub(super) candidate: BaselineName,
+
+    /// When a package or a scenario is in A only: `fail` with 108, `warn`, or `ignore` [default: warn; with --ci: fail]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    pub(super) on_missing: Option<OnMissingFlag>,
+
+    /// When a comparison is inconclusive: `fail` with 108, or `warn` [default: warn]
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    pub(super) on_inconclusive: Option<OnInconclusiveFlag>,
+
+    /// Tell regressions, and exit with 0 all the same
+    #[arg(long)]
+    pub(super) no_fail_on_regression: bool,
+
+    /// A run of continuous integration: what is missing fails [default: if CI=true]
+    #[arg(long)]
+    pub(super) ci: bool,
+
+    #[command(flatten)]
+    pub(super) store: StoreFlags,
+}
+
+/// Needs no project. Without `--long` it takes about three minutes and keeps nothing.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Selftest")]
+pub(super) struct SelftestFlags {
+    /// Every kind of comparison many times, each kept in a file with all its slices
+    #[arg(long)]
+    pub(super) long: bool,
+
+    /// Go on where an earlier `--long` ended: what it kept counts
+    #[arg(long, requires = "long")]
+    pub(super) resume: bool,
+
+    /// File of the comparisons [default: `selftest.jsonl` among the project's results, or in the user's state folder]
+    #[arg(long, value_name = "PATH", requires = "long", value_hint = ValueHint::FilePath)]
+    pub(super) file: Option<PathBuf>,
+
+    /// Only these: `aa` for equal servers, or more work for each request, such as `+5%` [default: aa,+5%; with --long: aa,+2%,+5%,+30%]
+    #[arg(long, value_name = "CHANGE", value_delimiter = ',', action = ArgAction::Append)]
+    pub(super) only: Vec<Change>,
+
+    /// Servers of these speeds: answers per second, or `3000@1000` with arrivals per second of an open loop [default: 100000,3000,300,3000@1000]
+    #[arg(long, value_name = "SPEED", value_delimiter = ',', action = ArgAction::Append)]
+    pub(super) speed: Vec<Speed>,
+
+    /// Comparisons of each kind [default: 1; with --long: 20]
+    #[arg(long, value_name = "N", value_parser = config::positive)]
+    pub(super) count: Option<u32>,
+
+    /// Begin no comparison after this time, such as `30m` [default: 3m unless --count is given; with --long: none]
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
+    pub(super) time: Option<Duration>,
+
+    /// Tolerance of throughput, such as `1%` [default: 3%]
+    #[arg(long, value_name = "CHANGE")]
+    pub(super) tolerance: Option<Ratio>,
+
+    /// Load the arms one after the other in each round, not slice by slice: what that costs
+    #[arg(long)]
+    pub(super) sequential: bool,
+
+    /// Let a second program compete for the cores a third of the time
+    #[arg(long)]
+    pub(super) beside_load: bool,
+
+    /// Connections [default: 64; to servers below 1,000/s: 8]
+    #[arg(short = 'c', long, value_name = "N", help_heading = "Load", value_parser = config::positive)]
+    pub(super) connections: Option<u32>,
+
+    /// Loaded time of a comparison for each arm [default: 12s]
+    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Load", value_parser = config::duration)]
+    pub(super) duration: Option<Duration>,
+
+    /// Loaded time before a round is measured [default: 150ms]
+    #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = config::duration_or_zero)]
+    pub(super) warm_up: Option<Duration>,
+
+    /// Rounds of a comparison [default: 16]
+    #[arg(long, value_name = "N", help_heading = "Measurement", value_parser = config::positive)]
+    pub(super) rounds: Option<u32>,
+
+    /// Length of one slice of load, at least `10ms` [default: 50ms or 4 times the median, whichever is longer]
+    #[arg(long, value_name = "TIME", help_heading = "Measurement", value_parser = config::slice)]
+    pub(super) slice: Option<Duration>,
+
+    /// Seed of everything that is drawn at random [default: a new one each time]
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub(super) struct SelectionFlags {
@@ -246,7 +357,7 @@ pub(super) struct LoadFlags {
     pub(super) seed: Option<u64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Comparison")]
 pub(super) struct ComparisonFlags {
     /// Compare with a git revision: the merge base of REV and HEAD, built beside the working tree and measured in turn with it

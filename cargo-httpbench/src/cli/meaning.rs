@@ -4,9 +4,9 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::flags::{
-    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag,
-    ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags,
-    ServeFlags,
+    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, CompareFlags, ComparisonFlags, CompilationFlags, Flags,
+    FormatFlag, ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags,
+    SelectionFlags, SelftestFlags, ServeFlags, StoreFlags,
 };
 use super::load_flags::LoadUrlFlags;
 use super::{
@@ -18,6 +18,7 @@ use crate::bench::{Ignored, Matching, Selection};
 use crate::cargo::{CargoOptions, Color, FeatureBase, LockFlag, PackageChoice, Verbosity};
 use crate::config::LoadLayer;
 use crate::revision::{Against, WhichCommit};
+use crate::selftest::{ArmOrder, Earlier, Length, Neighbour, SelftestOptions};
 
 pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
     match flags.command {
@@ -40,6 +41,8 @@ pub(super) fn of(flags: Flags, ci: Ci) -> Result<Invocation, clap::Error> {
         Some(Command::List(flags)) => Ok(list(*flags)),
         Some(Command::Serve(flags)) => Ok(serve(*flags)),
         Some(Command::Baseline(flags)) => Ok(baseline(*flags)),
+        Some(Command::Compare(flags)) => Ok(compare(*flags, ci)),
+        Some(Command::Selftest(flags)) => Ok(selftest(*flags)),
         Some(Command::Load(flags)) => load_url(*flags),
     }
 }
@@ -116,9 +119,26 @@ fn baseline(flags: BaselineFlags) -> Invocation {
             (BaselineCommand::Import { file, replacing: replacing(force) }, store)
         }
     };
+    of_store(Task::Baseline(command), ComparisonOptions::default(), store)
+}
+
+fn compare(flags: CompareFlags, ci: Ci) -> Invocation {
+    let policy = ComparisonFlags {
+        on_missing: flags.on_missing,
+        on_inconclusive: flags.on_inconclusive,
+        no_fail_on_regression: flags.no_fail_on_regression,
+        ci: flags.ci,
+        ..ComparisonFlags::default()
+    };
+    let task = Task::Compare { baseline: flags.baseline, candidate: flags.candidate };
+    of_store(task, comparison(policy, ci), flags.store)
+}
+
+/// A task that only reads or changes stored baselines.
+fn of_store(task: Task, comparison: ComparisonOptions, store: StoreFlags) -> Invocation {
     let output = output(&store.output);
     Invocation {
-        task: Task::Baseline(command),
+        task,
         cargo: CargoOptions {
             packages: if store.packages.is_empty() {
                 PackageChoice::Default
@@ -133,8 +153,45 @@ fn baseline(flags: BaselineFlags) -> Invocation {
         },
         selection: Selection::default(),
         load: LoadLayer::default(),
-        comparison: ComparisonOptions::default(),
+        comparison,
         seed: None,
+        output,
+    }
+}
+
+fn selftest(flags: SelftestFlags) -> Invocation {
+    let output = output(&flags.output);
+    let load = LoadLayer {
+        connections: flags.connections,
+        duration: flags.duration,
+        warm_up: flags.warm_up,
+        rounds: flags.rounds,
+        slice: flags.slice,
+        ..LoadLayer::default()
+    };
+    let options = SelftestOptions {
+        length: match (flags.long, flags.resume) {
+            (true, true) => Length::Long(Earlier::Counted),
+            (true, false) => Length::Long(Earlier::Removed),
+            (false, _) => Length::Short,
+        },
+        changes: flags.only,
+        speeds: flags.speed,
+        count: flags.count,
+        time: flags.time,
+        tolerance: flags.tolerance.map(|tolerance| tolerance.0),
+        order: if flags.sequential { ArmOrder::Sequential } else { ArmOrder::Interleaved },
+        neighbour: if flags.beside_load { Neighbour::Busy } else { Neighbour::None },
+        file: flags.file,
+        load,
+    };
+    Invocation {
+        task: Task::Selftest(Box::new(options)),
+        cargo: CargoOptions { verbosity: output.verbosity, color: output.color, ..CargoOptions::default() },
+        selection: Selection::default(),
+        load: LoadLayer::default(),
+        comparison: ComparisonOptions::default(),
+        seed: flags.seed,
         output,
     }
 }

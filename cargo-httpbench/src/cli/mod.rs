@@ -21,6 +21,7 @@ use crate::environment::Environment;
 use crate::load::LoadOptions;
 use crate::nearest::nearest;
 use crate::revision::Against;
+use crate::selftest::SelftestOptions;
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +57,15 @@ pub enum Task {
     Serve,
     /// List, show, remove, export or import baselines.
     Baseline(BaselineCommand),
+    /// Compare two stored baselines by their numbers.
+    Compare {
+        /// The one that is compared with.
+        baseline: BaselineName,
+        /// The one that is judged.
+        candidate: BaselineName,
+    },
+    /// Compare built-in servers, to tell what can be found here.
+    Selftest(Box<SelftestOptions>),
     /// Load URLs, without a project.
     Load(Box<LoadOptions>),
 }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::str::FromStr;
 
-use httpbench_core::model::{ArmPlan, Endpoint, Identity, Protocol, Tls, Trust};
+use httpbench_core::model::{ArmPlan, Asked, Endpoint, Identity, Protocol, Tls, Trust};
 use url::{Host, Url};
 
 use super::options::{Route, TlsOptions, Verification};
@@ -154,7 +154,7 @@ pub(super) fn reach(url: &TargetUrl, route: &Route, tls: Option<&Tls>, protocol:
         }
     };
     let tls = tls.filter(|_| url.is_secured()).map(|tls| Tls { server_name: url.host(), ..tls.clone() });
-    let arm = ArmPlan { endpoint, host: url.host_header(), protocol, tls, root_pid: None };
+    let arm = ArmPlan { endpoint, host: url.host_header(), protocol, tls, root_pid: None, asked: Asked::Scenario };
     Ok(Driven { url: url.clone(), arm, other_addresses })
 }
 

@@ -5,10 +5,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use httpbench_core::model::{Load, Nanos, Recording, RoundPlan, Schedule, SlicePlan};
+use httpbench_core::model::{ArmPlan, Asked, Load, Nanos, Recording, RoundPlan, Schedule, SlicePlan};
 
 use super::disturbance::{Disturbance, Witness};
 use super::one_at_a_time::{merge, slices_of};
+use super::reference::{split, with_reference};
 use super::servers::{Servers, StartOrder};
 use super::subject::{Arms, CANDIDATE, Rounds, Selected, Subject};
 use super::{Forecast, MeasuredPackage, MeasuredRound, MeasuredScenario, Pilot, Progress, SliceScheme};
@@ -202,7 +203,8 @@ impl<'run> Campaign<'run> {
             }
             return Ok(());
         }
-        let all: Vec<usize> = (0..self.subject.arms.len()).collect();
+        // The reference server counts as the arm after the last one.
+        let all: Vec<usize> = (0..self.subject.arms.len() + usize::from(self.subject.reference.is_some())).collect();
         let mut shared: Option<Servers> = None;
         for index in self.shuffled(reading) {
             let servers = match shared.take() {
@@ -304,7 +306,11 @@ impl<'run> Campaign<'run> {
         let scheme = scenario
             .scheme()
             .ok_or_else(|| Error::new(ExitCode::Unexpected, format!("`{}` had no pilot", scenario.name())))?;
-        let slices = scheme.slices(self.subject.arms.len(), &mut self.random);
+        let arms = self.subject.arms.len();
+        let mut slices = scheme.slices(arms, &mut self.random);
+        if self.subject.reference.is_some() && matches!(ground, Ground::Running(_)) {
+            slices = with_reference(slices, arms, arms);
+        }
         self.execute(index, ground, warm_up, slices)
     }
 
@@ -368,7 +374,16 @@ impl<'run> Campaign<'run> {
         if last_lines.is_empty() {
             *last_lines = servers.last_lines_after_failures(&recording);
         }
-        let round = MeasuredRound { recording, memory: servers.memory() };
+        let mut memory = servers.memory();
+        let (recording, reference) = match self.subject.arms.len() {
+            // One arm alone, of several that run one at a time.
+            _ if servers.iter().count() == 1 => (recording, None),
+            arms => {
+                memory.truncate(arms);
+                split(recording, arms)
+            }
+        };
+        let round = MeasuredRound { recording, memory, reference };
         let after = self.witness(index, servers);
         Ok(Loaded { round, disturbance: before.disturbance(&after) })
     }
@@ -406,7 +421,7 @@ impl<'run> Campaign<'run> {
         let threads = scenario.load.threads.unwrap_or_else(|| u32::try_from(cores.len()).unwrap_or(1).max(1));
         let plan = RoundPlan {
             scenario: scenario.name().to_owned(),
-            arms: servers.plans(),
+            arms: self.plans(servers),
             load: Load {
                 connections: scenario.load.connections,
                 threads: threads.min(scenario.load.connections),
@@ -431,11 +446,21 @@ impl<'run> Campaign<'run> {
         accept(&plan, recording)
     }
 
-    /// Starts these arms.
+    /// What the engine is told of the servers: whatever runs beside the arms is the reference server.
+    fn plans(&self, servers: &Servers) -> Vec<ArmPlan> {
+        let mut plans = servers.plans();
+        for reference in plans.iter_mut().skip(self.subject.arms.len()) {
+            reference.asked = Asked::Reference;
+        }
+        plans
+    }
+
+    /// Starts these arms; the one after the last is the reference server.
     fn start_servers(&mut self, arms: &[usize]) -> Result<Servers> {
         // By rounds, not by starts: there are as many starts in each round, so a scenario's own would always be in one order.
         let order = if self.turns.is_multiple_of(2) { StartOrder::Forward } else { StartOrder::Backward };
-        let specs: Vec<&ServerSpec> = arms.iter().map(|&arm| self.subject.arms[arm]).collect();
+        let spec_of = |&arm: &usize| self.subject.arms.get(arm).copied().or(self.subject.reference);
+        let specs: Vec<&ServerSpec> = arms.iter().filter_map(spec_of).collect();
         let servers = Servers::start(&specs, order, self.interrupt)?;
         for (&arm, server) in arms.iter().zip(servers.iter()) {
             if self.noted.insert(arm) {

@@ -74,6 +74,8 @@ pub struct MeasuredRound {
     pub recording: Recording,
     /// Memory of every arm's process tree at the end of the round, with the peak since its beginning.
     pub memory: Vec<Option<Memory>>,
+    /// What the engine saw of the reference server, as an arm of its own, between the slices of the others.
+    pub reference: Option<Recording>,
 }
 
 impl MeasuredPackage {

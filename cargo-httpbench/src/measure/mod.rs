@@ -12,6 +12,7 @@ mod measured;
 mod one_at_a_time;
 mod plan;
 mod progress;
+mod reference;
 #[cfg(test)]
 pub(crate) mod sample;
 mod servers;

@@ -23,9 +23,10 @@ pub(super) fn merge(slices: &[SlicePlan], alone: Vec<MeasuredRound>) -> Option<M
     let mut merged = MeasuredRound {
         recording: Recording { arms: Vec::new(), slices: Vec::new(), engine: EngineUsage::default() },
         memory: Vec::new(),
+        reference: None,
     };
     let mut parts = Vec::new();
-    for MeasuredRound { recording, memory } in alone {
+    for MeasuredRound { recording, memory, .. } in alone {
         let engine = &mut merged.recording.engine;
         engine.cpu += recording.engine.cpu;
         engine.wall += recording.engine.wall;
@@ -96,6 +97,7 @@ mod tests {
                 slices,
             },
             memory: vec![Some(Memory { resident_bytes: 1, peak_bytes, shared_bytes: 0 })],
+            reference: None,
         }
     }
 

@@ -36,6 +36,7 @@ pub(crate) fn round(good: u64, service: Nanos) -> MeasuredRound {
             engine: EngineUsage { cpu: Nanos::from_millis(500), wall, threads: 1 },
         },
         memory: vec![Some(Memory { resident_bytes: 12_000_000, peak_bytes: 14_200_000, shared_bytes: 0 })],
+        reference: None,
     }
 }
 

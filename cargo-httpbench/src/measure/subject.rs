@@ -21,6 +21,9 @@ pub struct Subject<'run> {
     pub package: &'run str,
     /// The candidate, and the baseline if there is one, at [`CANDIDATE`] and [`BASELINE`].
     pub arms: Vec<&'run ServerSpec>,
+    /// The reference server, where every round is to be measured beside it as well. It is none of the arms, and left out where those
+    /// run one at a time.
+    pub reference: Option<&'run ServerSpec>,
     /// How they run.
     pub arms_run: Arms,
     /// Who runs where.

@@ -29,5 +29,6 @@ pub use launch::{Bind, InheritedDescriptor, Input, Launch, Output, Redirected};
 pub use log::LogTail;
 pub use orphans::adopt_orphans;
 pub use probe::{Available, redirect_available};
+pub(crate) use supervision::own_executable;
 pub use supervision::{Supervisor, use_executable};
 pub use wait::Woken;

@@ -52,6 +52,16 @@ pub fn use_executable(path: impl Into<PathBuf>) {
     let _ = EXECUTABLE.set(path.into());
 }
 
+/// The path by which our own executable is started once more, as a supervisor or in another of its hidden parts.
+pub(crate) fn own_executable() -> io::Result<PathBuf> {
+    match EXECUTABLE.get() {
+        Some(path) => Ok(path.clone()),
+        // It stays this very program, even when its file is rebuilt or removed meanwhile.
+        None if cfg!(target_os = "linux") => Ok(PathBuf::from("/proc/self/exe")),
+        None => std::env::current_exe(),
+    }
+}
+
 /// A process that watches over others and ends them with us.
 ///
 /// Cheap to clone. When the last clone is dropped, everything below it is killed and its folder removed.
@@ -242,13 +252,7 @@ impl Inner {
     fn spawn(folder: Folder) -> io::Result<Self> {
         let (near, far) = UnixStream::pair()?;
         let (acknowledgements, acknowledge) = io::pipe()?;
-        // `/proc/self/exe` stays this very program, even when its file is rebuilt or removed meanwhile.
-        let executable = match EXECUTABLE.get() {
-            Some(path) => path.clone(),
-            None if cfg!(target_os = "linux") => PathBuf::from("/proc/self/exe"),
-            None => std::env::current_exe()?,
-        };
-        let mut command = Command::new(executable);
+        let mut command = Command::new(own_executable()?);
         command.arg0("cargo-httpbench").arg(ARGUMENT).process_group(0);
         if folder == Folder::Private {
             command.arg(FOLDER_ARGUMENT);

@@ -6,9 +6,12 @@ use super::table::{Align, Cell, Column, Weight, render};
 use super::terminal::saturated;
 use super::{ComparedReport, quantity};
 use crate::measure::{Arms, BASELINE, CANDIDATE, MeasuredPackage, MeasuredScenario, ONE_AT_A_TIME_COST};
+use crate::numbers_only::NumbersOnlyBecause;
 use crate::server::PortPolicy;
 use crate::style::{self, paint};
-use crate::verdict::{CellReport, Comparison, Difference, NotGated, Reason, SUPPORT, Verdict, judge_saturation};
+use crate::verdict::{
+    CellReport, Comparison, Difference, LEAST_TOLERANCE, NotGated, Reason, SUPPORT, Verdict, judge_saturation,
+};
 use anstyle::Style;
 use httpbench_core::model::{Metric, Nanos};
 
@@ -46,6 +49,9 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
     for line in not_gated(package, &comparison.not_gated) {
         let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
     }
+    for line in compared.numbers_only.into_iter().flat_map(weaker) {
+        let _ = writeln!(text, "  {}", paint(style::WARNING, &line));
+    }
     for name in &compared.one_sided.new {
         let _ = writeln!(text, "  {}", paint(style::QUIET, &format!("new, not compared: {name}")));
     }
@@ -67,6 +73,16 @@ pub(super) fn render_comparison(package: &MeasuredPackage, compared: &ComparedRe
         text.push_str(&explanations(scenario, cores, comparison.of_scenario(index)));
     }
     text
+}
+
+/// That numbers alone were compared, why, and what would be better.
+fn weaker(because: &NumbersOnlyBecause) -> impl Iterator<Item = String> {
+    let why = format!(
+        "numbers only, for {}: ratios to the built-in reference server, measured at different times; weaker, and no change below \
+         {LEAST_TOLERANCE} is decided",
+        because.why
+    );
+    std::iter::once(why).chain(because.help.clone())
 }
 
 /// Why there is no cell, and what to do.
@@ -316,6 +332,24 @@ fn sentence(scenario: &MeasuredScenario, cores: Option<usize>, cell: &CellReport
             format!(
                 "{rounds} rounds cannot decide about so many cells, {rounds_needed} can; run again with --rounds {rounds_needed}"
             )
+        }
+        Reason::NotComparable => {
+            "cannot be compared by numbers alone: the machine or the build is another one".to_owned()
+        }
+        Reason::ScenarioChanged => {
+            "cannot be compared by numbers alone: the scenario changed, it sends something else or under another load"
+                .to_owned()
+        }
+        Reason::NoReference => {
+            "cannot be compared by numbers alone: the baseline was not measured beside the reference server".to_owned()
+        }
+        Reason::OtherReference => {
+            "cannot be compared by numbers alone: another version of cargo-httpbench has another reference server"
+                .to_owned()
+        }
+        Reason::ReferenceFails => "cannot be compared: exchanges with the reference server failed".to_owned(),
+        Reason::ReferenceUnsteady => {
+            "cannot be compared: the reference server itself was unsteady; let nothing else run beside it".to_owned()
         }
         Reason::WithinTolerance => "changed significantly, within the tolerance".to_owned(),
         Reason::Unsteady { rounds_needed } => format!("about {rounds_needed} rounds would settle it"),

@@ -114,6 +114,9 @@ pub struct VerdictObject<'run> {
     origin: &'run Origin,
     fingerprint: &'run Fingerprint,
     arms: &'run Arms,
+    /// `re-measured`: the arms took turns. `numbers-only`: by ratios to the reference server, which is weaker.
+    basis: &'static str,
+    numbers_only_because: Option<&'run str>,
     verdict: Verdict,
     why: Option<Reason>,
     baseline: Option<f64>,
@@ -161,6 +164,8 @@ fn verdict_object<'run>(
         origin: compared.origin,
         fingerprint: compared.fingerprint,
         arms: &package.arms_run,
+        basis: if compared.numbers_only.is_some() { "numbers-only" } else { "re-measured" },
+        numbers_only_because: compared.numbers_only.map(|because| because.why.as_str()),
         verdict: cell.verdict,
         why: cell.reason,
         baseline: cell.baseline,

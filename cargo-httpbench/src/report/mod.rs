@@ -6,6 +6,7 @@ pub mod json;
 mod load;
 pub mod load_json;
 pub mod quantity;
+mod selftest;
 mod table;
 #[cfg(test)]
 mod telling_tests;
@@ -16,12 +17,14 @@ use std::time::Duration;
 
 pub use failure::{render_details, render_failure};
 pub use load::{Detail, render_load};
+pub use selftest::render_selftest;
 pub use terminal::render_report;
 pub use trace::render_trace;
 
 use crate::baseline::Fingerprint;
 use crate::baseline_arm::{OneSided, Origin};
 use crate::measure::MeasuredPackage;
+use crate::numbers_only::NumbersOnlyBecause;
 use crate::verdict::{Comparison, Judged};
 use crate::warning::Warning;
 
@@ -79,12 +82,14 @@ pub struct ComparedReport<'run> {
     pub with: &'run str,
     /// Which server that is, exactly.
     pub origin: &'run Origin,
+    /// Where its server was not measured again: why.
+    pub numbers_only: Option<&'run NumbersOnlyBecause>,
+    /// What is different about its server or, by numbers only, its machine, in words.
+    pub differences: &'run [String],
     /// The machine, and how the candidate was built.
     pub fingerprint: &'run Fingerprint,
     /// What the two arms say.
     pub comparison: &'run Comparison,
     /// The scenarios that only one side has.
     pub one_sided: &'run OneSided,
-    /// How the baseline's server was built and configured otherwise, in words.
-    pub differences: &'run [String],
 }

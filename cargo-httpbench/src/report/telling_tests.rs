@@ -56,10 +56,18 @@ impl Told {
         failed(&mut self.package);
         let comparison = Comparison::look(&self.package, &family, Looks { planned: 1, this: 1 });
         let with = "baseline `main` (saved 2026-11-29T10:00:00Z, commit 1a2b3c4d5e)";
-        let origin = Origin { commit: None, executable_sha256: Sha256Hex::of_bytes(b"server") };
+        let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let (origin, fingerprint) = (&origin, &fingerprint());
         let (one_sided, differences) = (&self.one_sided, &self.differences);
-        self.render(Some(ComparedReport { with, comparison: &comparison, one_sided, origin, fingerprint, differences }))
+        self.render(Some(ComparedReport {
+            with,
+            comparison: &comparison,
+            one_sided,
+            origin,
+            fingerprint,
+            differences,
+            numbers_only: None,
+        }))
     }
 
     fn render(&self, compared: Option<ComparedReport<'_>>) -> String {

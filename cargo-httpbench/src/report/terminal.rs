@@ -140,6 +140,9 @@ fn table_of_values(package: &PackageReport<'_>, width: usize) -> String {
 /// How it was measured: profile, rounds, load, cores. Loads that differ stand in lines of their own.
 fn set_up(package: &PackageReport<'_>, profile: &str) -> String {
     let measured = package.measured;
+    if !measured.has_results() {
+        return format!("{profile} profile, two stored baselines, nothing measured now");
+    }
     let cores = if measured.cores.are_apart() {
         format!("engine on core {}, server on core {}", list(&measured.cores.engine), list(&measured.cores.server))
     } else {

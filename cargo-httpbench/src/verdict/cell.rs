@@ -25,6 +25,15 @@ impl Compared {
         }
     }
 
+    /// What has this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "stalls" => Some(Self::Stalls),
+            metric => metric.parse().ok().map(Self::Metric),
+        }
+    }
+
     /// The metric whose values, tolerance, unit and direction it has.
     #[must_use]
     pub const fn metric(self) -> Metric {

@@ -75,6 +75,18 @@ pub enum Reason {
     NoValues,
     /// There is a change, surely, and it lies within the tolerance.
     WithinTolerance,
+    /// Numbers only, of another machine or another build.
+    NotComparable,
+    /// Numbers only, of a scenario that sends something else now, or is loaded otherwise.
+    ScenarioChanged,
+    /// Numbers only, and the baseline was saved without measuring the reference server.
+    NoReference,
+    /// Numbers only, beside another version of the reference server.
+    OtherReference,
+    /// Numbers only, and exchanges with the reference server failed.
+    ReferenceFails,
+    /// Numbers only, and the reference server was not steady.
+    ReferenceUnsteady,
 }
 
 /// Compares every gated cell of a package, on what was measured so far.
@@ -237,12 +249,14 @@ fn beyond_statistics(
     if compared.metric() == Metric::Throughput && judge_saturation(&scenario.rounds, cores).is_some() {
         return invalid(Reason::Saturated);
     }
+    disturbed(scenario).map(|reason| (Verdict::Inconclusive, Some(reason)))
+}
+
+/// Whether so many rounds were disturbed from outside that nothing is concluded.
+pub(crate) fn disturbed(scenario: &MeasuredScenario) -> Option<Reason> {
     let discarded = scenario.discarded.len();
     let all = scenario.rounds.len() + scenario.confirmation.len() + discarded;
-    if discarded as f64 > MOST_DISTURBED * all as f64 {
-        return inconclusive(Reason::Disturbed { discarded });
-    }
-    None
+    (discarded as f64 > MOST_DISTURBED * all as f64).then_some(Reason::Disturbed { discarded })
 }
 
 /// Whether more of an arm's exchanges failed than the limit on errors accepts.

@@ -13,7 +13,10 @@ use httpbench_core::model::Ratio;
 use serde::Serialize;
 
 use super::cell::{Compared, Difference};
-use crate::stats::{Interval, hodges_lehmann, holm, p_greater, p_less, signed_rank_interval};
+use crate::stats::{
+    Interval, hodges_lehmann, hodges_lehmann_shift, holm, p_greater, p_less, rank_sum_interval, rank_sum_p_greater,
+    rank_sum_p_less, signed_rank_interval,
+};
 
 /// The chance, over all cells and looks of a run, of a `regressed` before confirmation where nothing changed.
 pub const ALPHA: f64 = 0.05;
@@ -115,14 +118,67 @@ pub fn decide(family: &[Evidence], alpha: f64, looks: Looks) -> Vec<Decision> {
     family
         .iter()
         .zip(worse.into_iter().zip(better))
-        .map(|(cell, (p_worse, p_better))| decide_cell(cell, looks.alpha(alpha), p_worse, p_better))
+        .map(|(cell, (p_worse, p_better))| {
+            let interval = signed_rank_interval(&cell.differences, looks.alpha(alpha));
+            let estimate = hodges_lehmann(&cell.differences);
+            decide_cell(cell.tolerance, estimate, interval, looks.alpha(alpha), p_worse, p_better)
+        })
         .collect()
 }
 
-fn decide_cell(cell: &Evidence, alpha: f64, p_worse: f64, p_better: f64) -> Decision {
-    let bound = Difference::accepted(cell.tolerance).0;
-    let estimate = hodges_lehmann(&cell.differences);
-    let interval = signed_rank_interval(&cell.differences, alpha);
+/// What is known of one cell of two servers that were never measured together: a value for each round of either, oriented so that
+/// higher is worse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TwoSamples {
+    /// The relative change that is accepted.
+    pub tolerance: Ratio,
+    /// The candidate's rounds.
+    pub candidate: Vec<f64>,
+    /// The baseline's.
+    pub baseline: Vec<f64>,
+}
+
+/// Judges a whole family by two independent samples a cell: as [`decide`], by the rank-sum test.
+#[must_use]
+pub fn decide_two_samples(family: &[TwoSamples], alpha: f64, looks: Looks) -> Vec<Decision> {
+    let adjusted = |p: fn(&[f64], &[f64], f64) -> Option<f64>| {
+        let of = |cell: &TwoSamples| p(&cell.candidate, &cell.baseline, 0.0).unwrap_or(1.0);
+        holm(&family.iter().map(of).collect::<Vec<_>>())
+    };
+    let (worse, better) = (adjusted(rank_sum_p_greater), adjusted(rank_sum_p_less));
+    family
+        .iter()
+        .zip(worse.into_iter().zip(better))
+        .map(|(cell, (p_worse, p_better))| {
+            let interval = rank_sum_interval(&cell.candidate, &cell.baseline, looks.alpha(alpha));
+            let estimate = hodges_lehmann_shift(&cell.candidate, &cell.baseline);
+            decide_cell(cell.tolerance, estimate, interval, looks.alpha(alpha), p_worse, p_better)
+        })
+        .collect()
+}
+
+/// As [`confirms`], for two samples: in the direction of the first ones, the fresh rounds alone show it against the baseline's, and
+/// with the first ones they reach the tolerance.
+#[must_use]
+pub fn confirms_two_samples(first: &TwoSamples, fresh: &[f64]) -> bool {
+    let direction = hodges_lehmann_shift(&first.candidate, &first.baseline).map_or(1.0, f64::signum);
+    let turned = |values: &[f64]| values.iter().map(|value| value * direction).collect::<Vec<_>>();
+    let (baseline, fresh) = (turned(&first.baseline), turned(fresh));
+    let together = [&turned(&first.candidate)[..], &fresh[..]].concat();
+    let bound = Difference::accepted(first.tolerance).0;
+    hodges_lehmann_shift(&together, &baseline).is_some_and(|estimate| estimate >= bound)
+        && rank_sum_p_greater(&fresh, &baseline, 0.0).is_some_and(|p| p < ALPHA)
+}
+
+fn decide_cell(
+    tolerance: Ratio,
+    estimate: Option<f64>,
+    interval: Option<Interval>,
+    alpha: f64,
+    p_worse: f64,
+    p_better: f64,
+) -> Decision {
+    let bound = Difference::accepted(tolerance).0;
     let verdict = match (estimate, interval) {
         (Some(estimate), _) if p_worse < alpha && estimate >= bound => Verdict::Regressed,
         (Some(estimate), _) if p_better < alpha && estimate <= -bound => Verdict::Improved,

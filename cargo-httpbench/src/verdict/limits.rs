@@ -65,7 +65,7 @@ pub fn first_exceeded(scenario: &MeasuredScenario) -> Vec<Metric> {
 }
 
 /// The scenario's limit on errors and check failures.
-pub(super) fn errors_limit(scenario: &MeasuredScenario) -> Limit {
+pub(crate) fn errors_limit(scenario: &MeasuredScenario) -> Limit {
     scenario.load.limits.iter().copied().find(|limit| limit.metric == Metric::Errors).unwrap_or(DEFAULT_ERRORS)
 }
 

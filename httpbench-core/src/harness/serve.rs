@@ -12,11 +12,11 @@ use std::thread;
 
 use super::FAILED;
 use crate::engine;
-use crate::model::{ArmPlan, RoundPlan, TracePlan};
+use crate::model::{ArmPlan, Asked, RoundPlan, TracePlan};
 use crate::platform;
 use crate::protocol::{Answer, Ask, CONTROL_VARIABLE, Channel, ChannelError, Hello, RunFailure, send};
 use crate::scenario::registry::{CallError, Registry, RegistryError, Scenario, with_sources};
-use crate::scenario::{WireOptions, caught};
+use crate::scenario::{Check, Request, WireOptions, caught};
 
 /// Serves until the command closes the channel. Answers with the exit code.
 pub(super) fn serve(descriptor: &OsStr) -> i32 {
@@ -115,9 +115,20 @@ fn answer(registry: &Result<Registry, RegistryError>, request: Ask) -> Answer {
 
 fn run(registry: &Registry, plan: &RoundPlan) -> Result<crate::model::Recording, RunFailure> {
     let scenario = find(registry, &plan.scenario)?;
-    let render = |arm: &ArmPlan| scenario.render(&arm.host, WireOptions::of(arm, &plan.load));
+    let render = |arm: &ArmPlan| {
+        let options = WireOptions::of(arm, &plan.load);
+        match arm.asked {
+            Asked::Scenario => scenario.render(&arm.host, options),
+            Asked::Reference => Ok(reference_request().render_as(&arm.host, options)?),
+        }
+    };
     let requests = plan.arms.iter().map(render).collect::<Result<_, _>>().map_err(failure)?;
     drive(|| engine::run_round(plan, requests))
+}
+
+/// What the command's reference server is sent, beside whatever the scenario sends to the others.
+fn reference_request() -> Request {
+    Request::get("/").check(Check::status(200))
 }
 
 fn trace(registry: &Registry, plan: &TracePlan) -> Result<crate::model::Trace, RunFailure> {

@@ -20,6 +20,20 @@ pub struct ArmPlan {
     pub tls: Option<Tls>,
     /// The process whose descendants are the server: its supervisor. `None`: nothing is sampled.
     pub root_pid: Option<u32>,
+    /// What it is sent.
+    #[serde(default)]
+    pub asked: Asked,
+}
+
+/// What an arm is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asked {
+    /// The scenario's requests.
+    #[default]
+    Scenario,
+    /// `GET /`, whatever the scenario sends: it is the command's own reference server.
+    Reference,
 }
 
 impl ArmPlan {
@@ -32,6 +46,7 @@ impl ArmPlan {
             protocol: Protocol::Http11,
             tls: None,
             root_pid: None,
+            asked: Asked::Scenario,
         }
     }
 }

@@ -15,7 +15,7 @@ mod ratio;
 mod recording;
 mod scenario;
 
-pub use arm::{ArmPlan, Endpoint, Identity, Protocol, Tls, Trust};
+pub use arm::{ArmPlan, Asked, Endpoint, Identity, Protocol, Tls, Trust};
 pub use histogram::{HISTOGRAM_DIGITS, HISTOGRAM_HIGHEST, Histogram};
 pub use load::{Late, Load, Reuse, Schedule};
 pub use metric::{Direction, Metric, MetricError, Unit};
