@@ -268,10 +268,9 @@ impl Store {
                 return self.missing(name, package).map(Found::Missing);
             };
             let executable = executable_of(&baseline, &folder)?;
-            // A save may have come between the two looks, and taken the executable away.
+            // A save may have come between the two looks, and taken the executable away; a second one may have brought the same back.
             looks -= 1;
-            let gone = executable == StoredExecutable::Missing;
-            if gone && looks > 0 && self.readable(name, package)?.as_ref() != Some(&baseline) {
+            if executable == StoredExecutable::Missing && looks > 0 {
                 continue;
             }
             return Ok(Found::Stored(Box::new(StoredBaseline { baseline, executable, folder })));
