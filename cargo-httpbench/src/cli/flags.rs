@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use super::baseline_flags::{BaselineFlags, CompareFlags};
 use super::load_flags::{self, LoadUrlFlags};
+use super::selftest_flags::SelftestFlags;
 use crate::baseline::BaselineName;
 use crate::config;
-use crate::selftest::{Change, Speed};
-use httpbench_core::model::Ratio;
 
 const AFTER_HELP: &str = "Use `--help` for examples and exit codes.";
 
@@ -180,110 +180,6 @@ pub(super) struct ServeFlags {
     pub(super) output: OutputFlags,
 }
 
-/// By each one's ratios to the built-in reference server, which is measured beside whatever is saved. Weaker than `--baseline`, which
-/// measures both servers: no change below 10% is decided.
-#[derive(Debug, Args)]
-pub(super) struct CompareFlags {
-    /// The baseline that is compared with
-    #[arg(value_name = "A")]
-    pub(super) baseline: BaselineName,
-
-    /// The baseline that is judged: changes are those from A to B
-    #[arg(value_name = "B")]
-    pub(super) candidate: BaselineName,
-
-    /// When a package or a scenario is in A only: `fail` with 108, `warn`, or `ignore` [default: warn; with --ci: fail]
-    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
-    pub(super) on_missing: Option<OnMissingFlag>,
-
-    /// When a comparison is inconclusive: `fail` with 108, or `warn` [default: warn]
-    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
-    pub(super) on_inconclusive: Option<OnInconclusiveFlag>,
-
-    /// Tell regressions, and exit with 0 all the same
-    #[arg(long)]
-    pub(super) no_fail_on_regression: bool,
-
-    /// A run of continuous integration: what is missing fails [default: if CI=true]
-    #[arg(long)]
-    pub(super) ci: bool,
-
-    #[command(flatten)]
-    pub(super) store: StoreFlags,
-}
-
-/// Needs no project. Without `--long` it takes about three minutes and keeps nothing.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Selftest")]
-pub(super) struct SelftestFlags {
-    /// Every kind of comparison many times, each kept in a file with all its slices
-    #[arg(long)]
-    pub(super) long: bool,
-
-    /// Go on where an earlier `--long` ended: what it kept counts
-    #[arg(long, requires = "long")]
-    pub(super) resume: bool,
-
-    /// File of the comparisons [default: `selftest.jsonl` among the project's results, or in the user's state folder]
-    #[arg(long, value_name = "PATH", requires = "long", value_hint = ValueHint::FilePath)]
-    pub(super) file: Option<PathBuf>,
-
-    /// Only these: `aa` for equal servers, or more work for each request, such as `+5%` [default: aa,+5%; with --long: aa,+2%,+5%,+30%]
-    #[arg(long, value_name = "CHANGE", value_delimiter = ',', action = ArgAction::Append)]
-    pub(super) only: Vec<Change>,
-
-    /// Servers of these speeds: answers per second, or `3000@1000` with arrivals per second of an open loop [default: 100000,3000,300,3000@1000]
-    #[arg(long, value_name = "SPEED", value_delimiter = ',', action = ArgAction::Append)]
-    pub(super) speed: Vec<Speed>,
-
-    /// Comparisons of each kind [default: 1; with --long: 20]
-    #[arg(long, value_name = "N", value_parser = config::positive)]
-    pub(super) count: Option<u32>,
-
-    /// Begin no comparison after this time, such as `30m` [default: 3m unless --count is given; with --long: none]
-    #[arg(long, value_name = "TIME", value_parser = config::duration)]
-    pub(super) time: Option<Duration>,
-
-    /// Tolerance of throughput, such as `1%` [default: 3%]
-    #[arg(long, value_name = "CHANGE")]
-    pub(super) tolerance: Option<Ratio>,
-
-    /// Load the arms one after the other in each round, not slice by slice: what that costs
-    #[arg(long)]
-    pub(super) sequential: bool,
-
-    /// Let a second program compete for the cores a third of the time
-    #[arg(long)]
-    pub(super) beside_load: bool,
-
-    /// Connections [default: 64; to servers below 1,000/s: 8]
-    #[arg(short = 'c', long, value_name = "N", help_heading = "Load", value_parser = config::positive)]
-    pub(super) connections: Option<u32>,
-
-    /// Loaded time of a comparison for each arm [default: 12s]
-    #[arg(short = 'd', long, value_name = "TIME", help_heading = "Load", value_parser = config::duration)]
-    pub(super) duration: Option<Duration>,
-
-    /// Loaded time before a round is measured [default: 150ms]
-    #[arg(long, value_name = "TIME", help_heading = "Load", value_parser = config::duration_or_zero)]
-    pub(super) warm_up: Option<Duration>,
-
-    /// Rounds of a comparison [default: 16]
-    #[arg(long, value_name = "N", help_heading = "Measurement", value_parser = config::positive)]
-    pub(super) rounds: Option<u32>,
-
-    /// Length of one slice of load, at least `10ms` [default: 50ms or 4 times the median, whichever is longer]
-    #[arg(long, value_name = "TIME", help_heading = "Measurement", value_parser = config::slice)]
-    pub(super) slice: Option<Duration>,
-
-    /// Seed of everything that is drawn at random [default: a new one each time]
-    #[arg(long, value_name = "N", help_heading = "Measurement")]
-    pub(super) seed: Option<u64>,
-
-    #[command(flatten)]
-    pub(super) output: OutputFlags,
-}
-
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub(super) struct SelectionFlags {
@@ -408,77 +304,6 @@ pub(super) struct ComparisonFlags {
     /// A run of continuous integration: what is missing fails, and pull requests replace no baseline [default: if CI=true]
     #[arg(long)]
     pub(super) ci: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct BaselineFlags {
-    #[command(subcommand)]
-    pub(super) command: BaselineFlagsCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum BaselineFlagsCommand {
-    /// Print one line for each baseline of each package
-    List(StoreFlags),
-    /// Print what a baseline holds: build, machine, set-up, the medians of each scenario
-    Show {
-        /// The baseline
-        name: BaselineName,
-        #[command(flatten)]
-        store: StoreFlags,
-    },
-    /// Remove baselines, with their executables, of every package
-    Rm {
-        /// The baselines
-        #[arg(required = true, value_name = "NAME")]
-        names: Vec<BaselineName>,
-        #[command(flatten)]
-        store: StoreFlags,
-    },
-    /// Write a baseline with its executables to one file, for another machine or a cache
-    Export {
-        /// The baseline
-        name: BaselineName,
-        /// The file [default: the baseline's name with `.tar`, here]
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: Option<PathBuf>,
-        /// Replace the file if it is there
-        #[arg(long)]
-        force: bool,
-        #[command(flatten)]
-        store: StoreFlags,
-    },
-    /// Take a baseline in that `export` wrote, and print where its executable comes from
-    Import {
-        /// The file
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// Replace a baseline of the same name
-        #[arg(long)]
-        force: bool,
-        #[command(flatten)]
-        store: StoreFlags,
-    },
-}
-
-/// Where the baselines are looked for: packages may keep theirs in folders of their own.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Packages")]
-pub(super) struct StoreFlags {
-    /// Package whose `baseline-dir` is meant, where packages have different ones [default: that of the current directory]
-    #[arg(short, long = "package", value_name = "SPEC", action = ArgAction::Append)]
-    pub(super) packages: Vec<String>,
-
-    /// Path to `Cargo.toml` [default: the nearest one above the current directory]
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(super) manifest_path: Option<PathBuf>,
-
-    /// Folder for everything that is built or recorded [default: cargo's target directory]
-    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
-    pub(super) target_dir: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(super) output: OutputFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,12 +3,13 @@
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
+use super::baseline_flags::{BaselineFlags, BaselineFlagsCommand, CompareFlags, StoreFlags};
 use super::flags::{
-    BaselineFlags, BaselineFlagsCommand, ColorFlag, Command, CompareFlags, ComparisonFlags, CompilationFlags, Flags,
-    FormatFlag, ListFlags, LoadFlags, OnInconclusiveFlag, OnMissingFlag, OutputFlags, PackageFlags, RunFlags,
-    SelectionFlags, SelftestFlags, ServeFlags, StoreFlags,
+    ColorFlag, Command, ComparisonFlags, CompilationFlags, Flags, FormatFlag, ListFlags, LoadFlags, OnInconclusiveFlag,
+    OnMissingFlag, OutputFlags, PackageFlags, RunFlags, SelectionFlags, ServeFlags,
 };
 use super::load_flags::LoadUrlFlags;
+use super::selftest_flags::SelftestFlags;
 use super::{
     ComparisonOptions, IdenticalServers, Invocation, MessageFormat, OnInconclusive, OnMissing, OnRegression,
     OutputOptions, Task, load_meaning,

@@ -3,10 +3,12 @@
 //! [`parse`] turns arguments into an [`Invocation`]. No other module reads flags; they take the options that stand in here, each
 //! in the type of the module that acts on it.
 
+mod baseline_flags;
 mod flags;
 mod load_flags;
 mod load_meaning;
 mod meaning;
+mod selftest_flags;
 
 use std::ffi::OsString;
 
