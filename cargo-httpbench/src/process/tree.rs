@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn process_name_with_parentheses_and_spaces_does_not_confuse_the_fields() {
-        let stat = parse(b"42 (a) S 9 (b) T 7 1 1 0").expect("it can be done in a test");
+        let stat = parse(b"42 (a) S 9 (b) T 7 1 1 0").expect("a line of stat");
         assert_eq!((stat.state, stat.parent), ('T', 7));
         assert!(parse(b"42 no name").is_none());
     }
@@ -79,13 +79,13 @@ mod tests {
     fn child_is_a_descendant_and_its_parent_is_not() {
         let mut command = std::process::Command::new("/bin/sh");
         command.args(["-c", "read line"]).stdin(std::process::Stdio::piped());
-        let mut child = command.spawn().expect("it can be done in a test");
+        let mut child = command.spawn().expect("a shell");
         let pids: Vec<_> = descendants(std::process::id()).into_iter().map(|member| member.pid).collect();
         let spared: Vec<_> =
             descendants_but(std::process::id(), &[child.id()]).into_iter().map(|member| member.pid).collect();
         drop(child.stdin.take());
         let pid = child.id();
-        child.wait().expect("it can be done in a test");
+        child.wait().expect("it ends");
         assert!(pids.contains(&pid) && !spared.contains(&pid), "{pids:?}");
         assert!(!pids.contains(&std::process::id()));
     }

@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn messages_and_their_descriptors_arrive_in_order() {
-        let (near, far) = UnixStream::pair().expect("it can be done in a test");
-        let (mut reader, writer) = io::pipe().expect("it can be done in a test");
+        let (near, far) = UnixStream::pair().expect("two sockets");
+        let (mut reader, writer) = io::pipe().expect("a pipe");
         let program = Program {
             id: 7,
             program: "server".into(),
@@ -184,24 +184,22 @@ mod tests {
             bind: Bind::AsAsked,
             roles: vec![Role::Stdout],
         };
-        send(&near, &Ask::Launch(Box::new(program)), &[OwnedFd::from(writer)]).expect("it can be done in a test");
-        send(&near, &Ask::Freeze, &[]).expect("it can be done in a test");
+        send(&near, &Ask::Launch(Box::new(program)), &[OwnedFd::from(writer)]).expect("sent");
+        send(&near, &Ask::Freeze, &[]).expect("sent");
         drop(near);
         let mut receiver = Receiver::default();
-        receiver.fill(&far).expect("it can be done in a test");
-        let Some(Ask::Launch(program)) = receiver.next().expect("it can be done in a test") else {
-            panic!("not the launch")
-        };
+        receiver.fill(&far).expect("received");
+        let Some(Ask::Launch(program)) = receiver.next().expect("whole messages") else { panic!("not the launch") };
         assert_eq!((program.id, program.args[0].len(), program.roles), (7, 10_000, vec![Role::Stdout]));
         let mut descriptors = receiver.take_descriptors(1);
-        let mut file = std::fs::File::from(descriptors.pop().expect("it can be done in a test"));
-        file.write_all(b"through").expect("it can be done in a test");
+        let mut file = std::fs::File::from(descriptors.pop().expect("a descriptor"));
+        file.write_all(b"through").expect("written");
         drop(file);
         let mut text = String::new();
-        reader.read_to_string(&mut text).expect("it can be done in a test");
+        reader.read_to_string(&mut text).expect("read");
         assert_eq!(text, "through");
-        assert!(matches!(receiver.next().expect("it can be done in a test"), Some(Ask::Freeze)));
-        assert!(receiver.next::<Ask>().expect("it can be done in a test").is_none());
+        assert!(matches!(receiver.next().expect("whole messages"), Some(Ask::Freeze)));
+        assert!(receiver.next::<Ask>().expect("whole messages").is_none());
         assert!(receiver.is_closed());
     }
 }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> SocketAddr {
-        text.parse().expect("it can be done in a test")
+        text.parse().expect("an address")
     }
 
     fn targets_of(bound: &[&str]) -> Vec<String> {

@@ -116,17 +116,15 @@ mod tests {
 
     #[test]
     fn kernel_and_proc_agree_on_our_own_listeners() {
-        let mut sockets = vec![
-            TcpListener::bind("127.0.0.1:0").expect("it can be done in a test"),
-            TcpListener::bind("0.0.0.0:0").expect("it can be done in a test"),
-        ];
+        let mut sockets =
+            vec![TcpListener::bind("127.0.0.1:0").expect("a port"), TcpListener::bind("0.0.0.0:0").expect("a port")];
         sockets.extend(TcpListener::bind("[::]:0").ok());
         let (asked, read) = (
-            listeners().expect("it can be done in a test"),
-            super::super::sockets::in_proc().expect("it can be done in a test"),
+            listeners().expect("the kernel answers"),
+            super::super::sockets::in_proc().expect("the tables are readable"),
         );
         for socket in sockets {
-            let address = socket.local_addr().expect("it can be done in a test");
+            let address = socket.local_addr().expect("an address");
             let find = |all: &[Listener]| all.iter().find(|listener| listener.address == address).copied();
             assert!(find(&asked).is_some(), "{address} is missing in {asked:?}");
             assert_eq!(find(&asked), find(&read));

@@ -67,27 +67,20 @@ mod tests {
 
     #[test]
     fn files_and_folders_keep_their_relative_places() {
-        let (package, dir) = (
-            tempfile::tempdir().expect("it can be done in a test"),
-            tempfile::tempdir().expect("it can be done in a test"),
-        );
-        fs::create_dir_all(package.path().join("data/deep")).expect("it can be done in a test");
-        fs::write(package.path().join("data/deep/a.txt"), "a").expect("it can be done in a test");
-        fs::write(package.path().join("todo.db"), "db").expect("it can be done in a test");
-        std::os::unix::fs::symlink("../todo.db", package.path().join("data/link.db"))
-            .expect("it can be done in a test");
-        copy(&["data".into(), "./todo.db".into()], package.path(), dir.path()).expect("it can be done in a test");
-        assert_eq!(fs::read_to_string(dir.path().join("data/deep/a.txt")).expect("it can be done in a test"), "a");
-        assert_eq!(fs::read_to_string(dir.path().join("todo.db")).expect("it can be done in a test"), "db");
-        assert!(fs::symlink_metadata(dir.path().join("data/link.db")).expect("it can be done in a test").is_file());
+        let (package, dir) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        fs::create_dir_all(package.path().join("data/deep")).expect("made");
+        fs::write(package.path().join("data/deep/a.txt"), "a").expect("made");
+        fs::write(package.path().join("todo.db"), "db").expect("made");
+        std::os::unix::fs::symlink("../todo.db", package.path().join("data/link.db")).expect("made");
+        copy(&["data".into(), "./todo.db".into()], package.path(), dir.path()).expect("copied");
+        assert_eq!(fs::read_to_string(dir.path().join("data/deep/a.txt")).expect("it was copied"), "a");
+        assert_eq!(fs::read_to_string(dir.path().join("todo.db")).expect("it was copied"), "db");
+        assert!(fs::symlink_metadata(dir.path().join("data/link.db")).expect("it was copied").is_file());
     }
 
     #[test]
     fn missing_file_and_path_out_of_the_package_are_configuration_errors_that_name_it() {
-        let (package, dir) = (
-            tempfile::tempdir().expect("it can be done in a test"),
-            tempfile::tempdir().expect("it can be done in a test"),
-        );
+        let (package, dir) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         for (path, says) in [("gone.db", "does not exist"), ("../x", "leads out"), ("/etc/passwd", "leads out")] {
             let error = copy(&[path.into()], package.path(), dir.path()).unwrap_err();
             assert_eq!(error.exit, ExitCode::Configuration);
@@ -98,12 +91,9 @@ mod tests {
 
     #[test]
     fn link_to_its_own_folder_ends_in_an_error() {
-        let (package, dir) = (
-            tempfile::tempdir().expect("it can be done in a test"),
-            tempfile::tempdir().expect("it can be done in a test"),
-        );
-        fs::create_dir(package.path().join("a")).expect("it can be done in a test");
-        std::os::unix::fs::symlink(".", package.path().join("a/a")).expect("it can be done in a test");
+        let (package, dir) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        fs::create_dir(package.path().join("a")).expect("made");
+        std::os::unix::fs::symlink(".", package.path().join("a/a")).expect("made");
         assert!(copy(&["a".into()], package.path(), dir.path()).is_err());
     }
 }

@@ -318,7 +318,7 @@ mod tests {
 
     fn survey(all: &[(&str, u64)], own: &[u64]) -> Survey {
         let listener = |&(address, inode): &(&str, u64)| Listener {
-            address: address.parse().expect("it can be done in a test"),
+            address: address.parse().expect("an address"),
             inode,
             user: 0,
         };
@@ -326,7 +326,7 @@ mod tests {
     }
 
     fn stranger_at(all: &[(&str, u64)], own: &[u64], target: &str) -> Option<u64> {
-        survey(all, own).stranger(target.parse().expect("it can be done in a test")).map(|listener| listener.inode)
+        survey(all, own).stranger(target.parse().expect("an address")).map(|listener| listener.inode)
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn what_was_seen_is_told_in_words() {
         let answer = Answer::Status { code: 503, at: Instant::now() };
-        let target = "127.0.0.1:80".parse().expect("it can be done in a test");
+        let target = "127.0.0.1:80".parse().expect("an address");
         let seen = Seen::Port { target, path: "/health".into(), answer, wanted: Some(200) };
         assert_eq!(seen.to_string(), "GET /health on 127.0.0.1:80 answers 503, not 200");
     }

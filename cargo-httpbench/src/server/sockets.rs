@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn own_listener_is_found_with_its_holder() {
-        let socket = TcpListener::bind("127.0.0.1:0").expect("it can be done in a test");
-        let address = socket.local_addr().expect("it can be done in a test");
-        let all = listeners().expect("it can be done in a test");
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let all = listeners().expect("the tables are readable");
         let listener = all.iter().find(|listener| listener.address == address).expect("it listens");
         assert!(held_by(std::process::id()).any(|inode| inode == listener.inode));
         assert!(holder(listener).contains(&format!("(pid {})", std::process::id())), "{}", holder(listener));
