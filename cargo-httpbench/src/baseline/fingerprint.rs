@@ -114,7 +114,7 @@ impl Field {
         }
     }
 
-    /// DESIGN.md, section 8: what numbers alone must agree in.
+    /// What numbers alone must agree in: whatever else makes a server faster or slower than its own reference.
     const fn severity(self) -> Severity {
         match self {
             Self::Kernel | Self::Httpbench => Severity::Note,

@@ -122,7 +122,7 @@ pub struct Layers {
     pub environment_baselines: BaselineLayer,
 }
 
-/// Accepted relative changes where nobody says otherwise (DESIGN.md, section 3). Another quantile that is gated stands in for one
+/// Accepted relative changes where nobody says otherwise. Another quantile that is gated stands in for one
 /// of these.
 const TOLERANCE: [(Metric, Ratio); 4] = [
     (Metric::Throughput, Ratio(0.03)),

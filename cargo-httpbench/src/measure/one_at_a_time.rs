@@ -7,7 +7,7 @@ use httpbench_core::model::{EngineUsage, Recording, SlicePlan, SliceRecording};
 
 use super::MeasuredRound;
 
-/// What it costs, in numbers, that the arms do not run at once (DESIGN, section 6, the recorded rounds).
+/// What it costs, in numbers, that the arms do not run at once (158 recorded rounds of a server of 125,000/s on two cores).
 pub const ONE_AT_A_TIME_COST: &str = "where both ways were recorded, throughput estimated from 12 rounds had a standard deviation of 4.8 % this way \
      (one window of 0.8 s for each arm) instead of 1.0 % side by side";
 

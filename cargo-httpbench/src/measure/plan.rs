@@ -4,7 +4,7 @@ use httpbench_core::model::{Nanos, SlicePlan};
 
 use crate::config::LoadSettings;
 
-/// The shortest slice. Below it, the ends weigh more than the middle (DESIGN: 50 ms).
+/// The shortest slice. Below it, the ends weigh more than the middle.
 const SHORTEST_SLICE: Nanos = Nanos::from_millis(50);
 
 /// A slice holds at least this many median service times of a connection.
