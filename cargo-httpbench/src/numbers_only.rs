@@ -11,7 +11,9 @@ use crate::baseline::{
 use crate::baseline_arm::{Origin, told};
 use crate::measure::{MeasuredPackage, MeasuredScenario, values};
 use crate::stats::median;
-use crate::verdict::{AgainstReference, Numbers, Reason, Side, Verdict, disturbed, errors_limit, judge_saturation};
+use crate::verdict::{
+    AgainstReference, Numbers, Reason, Side, Verdict, disturbed, errors_limit, judge_saturation, too_many_failed,
+};
 
 /// A baseline of which only numbers are used.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,9 +114,8 @@ impl NumbersOnly {
             numbers.baseline = side_of(kept);
             let counts = scenario.counts();
             let limit = errors_limit(scenario).bound;
-            let fails = |failed: u64, started: u64| started > 0 && failed as f64 / started as f64 > limit;
             let definition = definition(scenario.listing.request.as_ref().ok(), &scenario.load);
-            let failing = (fails_of(kept, limit), fails(counts.failed(), counts.started));
+            let failing = (fails_of(kept, limit), too_many_failed(counts.failed(), counts.started, limit));
             numbers.obstacle = self.obstacle(definition == kept.definition, failing);
         }
         let cores = measured.cores.are_apart().then_some(measured.cores.server.len());
@@ -155,11 +156,10 @@ pub(crate) fn side_of(kept: &BaselineScenario) -> Side {
 }
 
 /// Whether more of its exchanges failed than the limit accepts.
-#[expect(clippy::cast_precision_loss, reason = "counts")]
 pub(crate) fn fails_of(kept: &BaselineScenario, limit: f64) -> bool {
     let counts = &kept.counts;
     let failed = counts.check_failures + counts.errors.values().sum::<u64>();
-    counts.started > 0 && failed as f64 / counts.started as f64 > limit
+    too_many_failed(failed, counts.started, limit)
 }
 
 #[cfg(test)]

@@ -12,11 +12,8 @@ use crate::config::LoadSettings;
 use crate::measure::values;
 use crate::stats::spread;
 use crate::style::{self, paint};
-use crate::verdict::{Judged, LimitState, LimitVerdict, Saturation};
+use crate::verdict::{Judged, LimitState, LimitVerdict, SUPPORT, Saturation};
 use crate::warning::StartsPerSecond;
-
-/// A quantile rests on enough exchanges from this many beyond it in each round (DESIGN, section 7).
-const SUPPORT: u64 = 100;
 
 const COLUMNS: [Column; 9] = [
     Column { head: "scenario", align: Align::Left, weight: Weight::Essential },
@@ -250,7 +247,7 @@ fn failed_role(judged: &Judged<'_>) -> Style {
 fn is_supported(judged: &Judged<'_>, quantile: f64) -> bool {
     judged.scenario.rounds.iter().all(|round| {
         let count = round.arm().service.count();
-        count == 0 || round.exchanges_beyond(quantile) >= SUPPORT
+        count == 0 || round.exchanges_beyond(quantile) as f64 >= SUPPORT
     })
 }
 

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use httpbench_core::model::{Metric, Nanos, Recording, SliceRecording};
+use httpbench_core::model::{Metric, Recording, SliceRecording};
 
 use super::Compared;
+use super::pairs::{cpu_per_request, ratio, throughput};
 use crate::measure::{CANDIDATE, MeasuredRound};
 use crate::reference;
 use crate::stats::interquartile_mean;
@@ -38,49 +39,37 @@ impl AgainstReference {
     pub fn of(round: &MeasuredRound) -> Option<Self> {
         let beside = round.reference.as_ref()?;
         let alone = MeasuredRound { recording: beside.clone(), memory: Vec::new(), reference: None };
-        let throughput = alone.value(Metric::Throughput)?;
+        let own_throughput = alone.value(Metric::Throughput)?;
         let plain = |metric: Metric| ratio(round.value(metric)?, alone.value(metric)?);
-        let robust = |value: fn(&SliceRecording) -> Option<f64>| {
+        let robust = |value: fn(&SliceRecording, usize) -> Option<f64>| {
             Some(robust_mean(&round.recording, value)? - robust_mean(beside, value)?)
         };
         let mut log_ratios = BTreeMap::new();
         let mut insert = |compared: Compared, value: Option<f64>| value.map(|value| log_ratios.insert(compared, value));
-        insert(Compared::Metric(Metric::Throughput), robust(throughput_of));
-        insert(Compared::Metric(Metric::CpuPerRequest), robust(cpu_of));
+        insert(Compared::Metric(Metric::Throughput), robust(throughput));
+        insert(Compared::Metric(Metric::CpuPerRequest), robust(cpu_per_request));
         insert(Compared::Stalls, plain(Metric::Throughput));
         for metric in [Metric::P50, Metric::P90, Metric::P95, Metric::P99] {
             insert(Compared::Metric(metric), plain(metric));
         }
         let failed = beside.arms.iter().map(|arm| arm.counts.failed()).sum();
-        let reference = ReferenceState { version: reference::VERSION, throughput, failed };
+        let reference = ReferenceState { version: reference::VERSION, throughput: own_throughput, failed };
         Some(Self { log_ratios, reference })
     }
 }
 
-fn ratio(candidate: f64, reference: f64) -> Option<f64> {
-    (candidate > 0.0 && reference > 0.0).then(|| (candidate / reference).ln())
-}
-
 /// The interquartile mean of the logarithms of the first arm's slices.
-fn robust_mean(recording: &Recording, value: fn(&SliceRecording) -> Option<f64>) -> Option<f64> {
+fn robust_mean(recording: &Recording, value: fn(&SliceRecording, usize) -> Option<f64>) -> Option<f64> {
     let slices = recording.slices.iter().filter(|slice| slice.arm == CANDIDATE);
-    let logarithms: Vec<f64> = slices.filter_map(value).filter(|value| *value > 0.0).map(f64::ln).collect();
+    let logarithms: Vec<f64> =
+        slices.filter_map(|slice| value(slice, CANDIDATE)).filter(|value| *value > 0.0).map(f64::ln).collect();
     interquartile_mean(&logarithms)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a slice")]
-fn throughput_of(slice: &SliceRecording) -> Option<f64> {
-    (slice.span > Nanos::ZERO).then(|| slice.good as f64 / slice.span.as_secs_f64())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a slice")]
-fn cpu_of(slice: &SliceRecording) -> Option<f64> {
-    let cpu = slice.cpu.get(CANDIDATE).copied().flatten()?;
-    (slice.completed > 0).then(|| cpu.0 as f64 / slice.completed as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use httpbench_core::model::Nanos;
+
     use super::*;
     use crate::measure::sample::round;
 

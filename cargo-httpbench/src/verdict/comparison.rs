@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cell::{Compared, Difference};
 use super::decide::{Decision, Evidence, Looks, Verdict, confirms, decide, fewest_rounds};
 use super::family::{Family, Gated, NotGated};
-use super::limits::errors_limit;
+use super::limits::{errors_limit, too_many_failed};
 use super::pairs::{log_ratio, order_effect};
 use super::saturation::judge_saturation;
 use crate::measure::{Arms, BASELINE, CANDIDATE, MeasuredPackage, MeasuredRound, MeasuredScenario, values_of};
@@ -262,7 +262,7 @@ pub(crate) fn disturbed(scenario: &MeasuredScenario) -> Option<Reason> {
 /// Whether more of an arm's exchanges failed than the limit on errors accepts.
 fn fails(scenario: &MeasuredScenario, arm: usize) -> bool {
     let counts = scenario.counts_of(arm);
-    counts.started > 0 && counts.failed() as f64 / counts.started as f64 > errors_limit(scenario).bound
+    too_many_failed(counts.failed(), counts.started, errors_limit(scenario).bound)
 }
 
 /// What the statistics say. `fresh` are the differences of the fresh rounds, `None` while there were none; rounds that have no value

@@ -69,6 +69,12 @@ pub(crate) fn errors_limit(scenario: &MeasuredScenario) -> Limit {
     scenario.load.limits.iter().copied().find(|limit| limit.metric == Metric::Errors).unwrap_or(DEFAULT_ERRORS)
 }
 
+/// Whether more exchanges failed than a bound on their share accepts. Of none, none failed.
+#[expect(clippy::cast_precision_loss, reason = "counts")]
+pub(crate) fn too_many_failed(failed: u64, started: u64, bound: f64) -> bool {
+    started > 0 && failed as f64 / started as f64 > bound
+}
+
 fn limits(scenario: &MeasuredScenario) -> impl Iterator<Item = Limit> {
     let others = scenario.load.limits.iter().copied().filter(|limit| limit.metric != Metric::Errors);
     others.collect::<Vec<_>>().into_iter().chain([errors_limit(scenario)])

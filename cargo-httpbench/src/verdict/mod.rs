@@ -39,8 +39,8 @@ pub use decide::{
 };
 pub use family::{Family, Gated, NotGated, SUPPORT, Unsupported};
 pub use judged::Judged;
-pub(crate) use limits::errors_limit;
 pub use limits::{LimitState, LimitVerdict, first_exceeded, judge_limits};
+pub(crate) use limits::{errors_limit, too_many_failed};
 pub use numbers::{LEAST_TOLERANCE, Numbers, Side};
 pub use pairs::{log_ratio, order_effect};
 pub use saturation::{Saturation, judge_saturation};

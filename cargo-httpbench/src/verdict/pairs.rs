@@ -81,17 +81,19 @@ fn pairs(round: &MeasuredRound, value: fn(&SliceRecording, usize) -> Option<f64>
 }
 
 /// The difference of logarithms and not the logarithm of a quotient, so that exchanged arms give exactly the negative.
-fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
+pub(super) fn ratio(candidate: f64, baseline: f64) -> Option<f64> {
     (candidate > 0.0 && baseline > 0.0).then(|| candidate.ln() - baseline.ln())
 }
 
+/// Good exchanges per second of a slice.
 #[expect(clippy::cast_precision_loss, reason = "counts of a slice")]
-fn throughput(slice: &SliceRecording, _arm: usize) -> Option<f64> {
+pub(super) fn throughput(slice: &SliceRecording, _arm: usize) -> Option<f64> {
     (slice.span > Nanos::ZERO).then(|| slice.good as f64 / slice.span.as_secs_f64())
 }
 
+/// Nanoseconds of CPU time that an arm used for each completed exchange of a slice.
 #[expect(clippy::cast_precision_loss, reason = "counts of a slice")]
-fn cpu_per_request(slice: &SliceRecording, arm: usize) -> Option<f64> {
+pub(super) fn cpu_per_request(slice: &SliceRecording, arm: usize) -> Option<f64> {
     let cpu = slice.cpu.get(arm).copied().flatten()?;
     (slice.completed > 0).then(|| cpu.0 as f64 / slice.completed as f64)
 }
