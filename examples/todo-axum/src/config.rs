@@ -60,17 +60,17 @@ mod tests {
 
     #[test]
     fn without_arguments_and_environment_it_is_a_local_server_on_port_3000() {
-        let config = read(&[], &[]).unwrap();
+        let config = read(&[], &[]).expect("a configuration");
         assert_eq!(config, Config { host: "127.0.0.1".into(), port: 3000, database: "todo.db".into() });
     }
 
     #[test]
     fn argument_wins_over_bench_folder_and_bench_folder_over_database_path() {
         let variables = [("DATABASE_PATH", "/home/me/real.db"), ("HTTPBENCH_DIR", "/tmp/a")];
-        assert_eq!(read(&["--database", "x.db"], &variables).unwrap().database, PathBuf::from("x.db"));
-        assert_eq!(read(&["--database=y.db"], &variables).unwrap().database, PathBuf::from("y.db"));
-        assert_eq!(read(&[], &variables).unwrap().database, PathBuf::from("/tmp/a/todo.db"));
-        assert_eq!(read(&[], &variables[..1]).unwrap().database, PathBuf::from("/home/me/real.db"));
+        assert_eq!(read(&["--database", "x.db"], &variables).expect("a configuration").database, PathBuf::from("x.db"));
+        assert_eq!(read(&["--database=y.db"], &variables).expect("a configuration").database, PathBuf::from("y.db"));
+        assert_eq!(read(&[], &variables).expect("a configuration").database, PathBuf::from("/tmp/a/todo.db"));
+        assert_eq!(read(&[], &variables[..1]).expect("a configuration").database, PathBuf::from("/home/me/real.db"));
     }
 
     #[test]

@@ -128,28 +128,29 @@ mod tests {
 
     /// Sends one request over a connection of its own, as a client would.
     fn ask(address: SocketAddr, method: &str, target: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = TcpStream::connect(address).expect("it listens");
         write!(
             stream,
             "{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )
-        .unwrap();
+        .expect("sent");
         let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        stream.read_to_string(&mut text).expect("an answer");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).expect("a status line").parse().expect("a status");
         Answer { status, head: head.to_ascii_lowercase(), json: serde_json::from_str(body).unwrap_or(Value::Null) }
     }
 
     /// Runs the client against a served router over a new database.
     fn with_server(client: impl FnOnce(SocketAddr)) {
         let folder = Folder::new();
-        let store = Arc::new(Store::open(&folder.database()).unwrap());
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
+        let store = Arc::new(Store::open(&folder.database()).expect("a new database"));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
         runtime.spawn(async move { axum::serve(listener, router(store)).await });
         client(address);
     }
@@ -159,12 +160,12 @@ mod tests {
         with_server(|address| {
             let answer = ask(address, "GET", "/todos", "");
             assert_eq!((answer.status, &answer.json["total"]), (200, &360.into()));
-            assert_eq!(answer.json["items"].as_array().unwrap().len(), 20);
+            assert_eq!(answer.json["items"].as_array().expect("a list").len(), 20);
             let answer = ask(address, "GET", "/todos?limit=100000&offset=350", "");
-            assert_eq!(answer.json["items"].as_array().unwrap().len(), 10);
+            assert_eq!(answer.json["items"].as_array().expect("a list").len(), 10);
             let answer = ask(address, "GET", "/todos?limit=some", "");
             assert_eq!(answer.status, 400);
-            assert!(answer.json["error"]["message"].as_str().unwrap().contains("limit"));
+            assert!(answer.json["error"]["message"].as_str().expect("a text").contains("limit"));
         });
     }
 
@@ -184,10 +185,10 @@ mod tests {
     fn search_answers_only_items_with_the_word() {
         with_server(|address| {
             let answer = ask(address, "GET", "/todos/search?q=choir&limit=100", "");
-            let items = answer.json["items"].as_array().unwrap();
+            let items = answer.json["items"].as_array().expect("a list");
             assert_eq!(answer.json["total"], items.len());
             assert!(!items.is_empty());
-            assert!(items.iter().all(|item| item["title"].as_str().unwrap().ends_with("the choir")));
+            assert!(items.iter().all(|item| item["title"].as_str().expect("a text").ends_with("the choir")));
             assert_eq!(ask(address, "GET", "/todos/search", "").status, 400);
         });
     }

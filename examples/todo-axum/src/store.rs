@@ -371,7 +371,7 @@ pub(crate) mod tests {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("todo-axum-{}-{number}", std::process::id()));
-            std::fs::create_dir(&path).unwrap();
+            std::fs::create_dir(&path).expect("a folder");
             Self(path)
         }
 
@@ -394,29 +394,30 @@ pub(crate) mod tests {
     fn new_database_is_seeded_once() {
         let folder = Folder::new();
         for _ in 0..2 {
-            let store = Store::open(&folder.database()).unwrap();
-            assert_eq!(store.list(FIRST).unwrap().total, seed::COUNT as i64);
+            let store = Store::open(&folder.database()).expect("a database");
+            assert_eq!(store.list(FIRST).expect("the database answers").total, seed::COUNT as i64);
         }
     }
 
     #[test]
     fn created_item_is_found_again() {
         let folder = Folder::new();
-        let store = Store::open(&folder.database()).unwrap();
-        let created = store.create(&new_todo("  Feed the cat ")).unwrap();
+        let store = Store::open(&folder.database()).expect("a database");
+        let created = store.create(&new_todo("  Feed the cat ")).expect("the database answers");
         assert_eq!((created.id, created.title.as_str()), (seed::COUNT as i64 + 1, "Feed the cat"));
         assert_eq!((created.priority, created.done), (Priority::Low, false));
-        assert_eq!(store.one(created.id).unwrap(), Some(created.clone()));
+        assert_eq!(store.one(created.id).expect("the database answers"), Some(created.clone()));
         drop(store);
-        let reopened = Store::open(&folder.database()).unwrap();
-        assert_eq!(reopened.list(FIRST).unwrap().items.first(), Some(&created));
+        let reopened = Store::open(&folder.database()).expect("a database");
+        assert_eq!(reopened.list(FIRST).expect("the database answers").items.first(), Some(&created));
     }
 
     #[test]
     fn pages_follow_each_other_without_gap_or_overlap() {
         let folder = Folder::new();
-        let store = Store::open(&folder.database()).unwrap();
-        let ids = |page| store.list(page).unwrap().items.iter().map(|todo| todo.id).collect::<Vec<_>>();
+        let store = Store::open(&folder.database()).expect("a database");
+        let ids =
+            |page| store.list(page).expect("the database answers").items.iter().map(|todo| todo.id).collect::<Vec<_>>();
         assert_eq!(ids(FIRST), (351..=360).rev().collect::<Vec<_>>());
         assert_eq!(ids(Page { limit: 10, offset: 10 }), (341..=350).rev().collect::<Vec<_>>());
         assert!(ids(Page { limit: 10, offset: 1000 }).is_empty());
@@ -425,24 +426,24 @@ pub(crate) mod tests {
     #[test]
     fn search_takes_wildcards_literally() {
         let folder = Folder::new();
-        let store = Store::open(&folder.database()).unwrap();
-        store.create(&new_todo("Raise prices by 5%")).unwrap();
-        store.create(&new_todo("Raise prices by 5_000")).unwrap();
-        assert_eq!(store.search("5%", FIRST).unwrap().total, 1);
-        assert_eq!(store.search("5_0", FIRST).unwrap().total, 1);
-        assert_eq!(store.search(r"\", FIRST).unwrap().total, 0);
-        assert_eq!(store.search("INVOICE TO", FIRST).unwrap().total, 24);
+        let store = Store::open(&folder.database()).expect("a database");
+        store.create(&new_todo("Raise prices by 5%")).expect("the database answers");
+        store.create(&new_todo("Raise prices by 5_000")).expect("the database answers");
+        assert_eq!(store.search("5%", FIRST).expect("the database answers").total, 1);
+        assert_eq!(store.search("5_0", FIRST).expect("the database answers").total, 1);
+        assert_eq!(store.search(r"\", FIRST).expect("the database answers").total, 0);
+        assert_eq!(store.search("INVOICE TO", FIRST).expect("the database answers").total, 24);
     }
 
     #[test]
     fn write_ahead_log_does_not_grow_for_ever() {
         let folder = Folder::new();
-        let store = Store::open(&folder.database()).unwrap();
+        let store = Store::open(&folder.database()).expect("a database");
         for _ in 0..3000 {
-            store.create(&new_todo("Feed the cat")).unwrap();
+            store.create(&new_todo("Feed the cat")).expect("the database answers");
         }
         let log = folder.database().with_extension("db-wal");
-        let bytes = std::fs::metadata(log).unwrap().len();
+        let bytes = std::fs::metadata(log).expect("a log").len();
         // SQLite empties it at 1000 pages of 4 KiB.
         assert!(bytes < 5_000_000, "{bytes} bytes");
     }
@@ -450,11 +451,11 @@ pub(crate) mod tests {
     #[test]
     fn readers_come_back_to_the_pool() {
         let folder = Folder::new();
-        let store = Store::open(&folder.database()).unwrap();
+        let store = Store::open(&folder.database()).expect("a database");
         for _ in 0..READERS * 3 {
-            assert!(store.one(1).unwrap().is_some());
+            assert!(store.one(1).expect("the database answers").is_some());
         }
-        assert_eq!(store.readers.free.lock().unwrap().len(), READERS);
+        assert_eq!(store.readers.free.lock().expect("no test panicked with it").len(), READERS);
     }
 
     #[test]
