@@ -150,3 +150,16 @@ fn baseline_that_is_not_there_is_96() {
     kept.save("main", 1.0, |_| ());
     kept.compare(&["main", "mian"]).assert_code(96).assert_stderr(&["no baseline `mian`", "did you mean `main`?"]);
 }
+
+#[test]
+fn package_that_only_the_judged_baseline_has_is_told() {
+    let kept = Kept::new();
+    kept.save("main", 1.0, |_| ()).save("next", 1.0, |_| ());
+    let text = fs::read_to_string(kept.folder.join("next/shop/baseline.json")).expect("it was written");
+    let mut other: Value = serde_json::from_str(&text).expect("JSON");
+    other["package"] = json!("depot");
+    fs::create_dir(kept.folder.join("next/depot")).expect("a folder can be made");
+    fs::write(kept.folder.join("next/depot/baseline.json"), other.to_string()).expect("written");
+    let outcome = kept.compare(&["main", "next"]);
+    outcome.assert_code(0).assert_stderr(&["no baseline `main` of package `depot`, which `next` has"]);
+}

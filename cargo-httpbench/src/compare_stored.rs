@@ -68,6 +68,11 @@ pub fn run(
             OnMissing::Ignore => {}
         }
     }
+    for new in &here {
+        let why =
+            format!("there is no baseline `{baseline}` of package `{}`, which `{candidate}` has", new.baseline.package);
+        shell.warning(&Warning::NotCompared { why })?;
+    }
     let scenarios: usize = pairs.iter().map(|(_, candidate)| candidate.baseline.scenarios.len()).sum();
     let mut compared = Vec::new();
     for (there, here) in pairs {
