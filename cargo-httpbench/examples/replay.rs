@@ -135,7 +135,8 @@ fn decide_block(block: &[f64], rules: &Rules) -> (Verdict, usize) {
     let plan = if rules.looks == 2 && first + 3 <= block.len() { vec![first, block.len()] } else { vec![block.len()] };
     let planned = u32::try_from(plan.len()).unwrap_or(1);
     let mut said = (Verdict::Inconclusive, block.len());
-    for (look, until) in (1..).zip(plan) {
+    let looks = std::iter::successors(Some(Looks::first_of(planned)), |looks| looks.next());
+    for (looks, until) in looks.zip(plan) {
         let evidence = |differences: &[f64]| Evidence {
             compared: Compared::Metric(Metric::Throughput),
             tolerance: rules.tolerance,
@@ -143,7 +144,7 @@ fn decide_block(block: &[f64], rules: &Rules) -> (Verdict, usize) {
         };
         let mut family = vec![evidence(&[]); CELLS];
         family[0] = evidence(&block[..until]);
-        let verdict = decide(&family, ALPHA, Looks { planned, this: look })[0].verdict;
+        let verdict = decide(&family, ALPHA, looks)[0].verdict;
         said = (verdict, until);
         if verdict != Verdict::Inconclusive {
             break;

@@ -68,14 +68,14 @@ pub fn compare(
     let plan = plan_looks(family.cells.len(), rounds, family.alpha);
     let planned = u32::try_from(plan.len()).unwrap_or(1);
     let all: Vec<usize> = (0..campaign.measured().scenarios.len()).collect();
-    let mut looks = Looks { planned, this: 1 };
+    let mut looks = Looks::first_of(planned);
     let mut done = 0;
-    for (index, &until) in plan.iter().enumerate() {
+    for until in plan {
         campaign.run(until - done, Stage::First, &all)?;
         done = until;
-        looks.this = u32::try_from(index + 1).unwrap_or(planned);
-        if judge.look(campaign.measured(), &family, looks).is_settled() {
-            break;
+        match looks.next() {
+            Some(next) if !judge.look(campaign.measured(), &family, looks).is_settled() => looks = next,
+            _ => break,
         }
     }
     let first = judge.look(campaign.measured(), &family, looks);

@@ -24,9 +24,6 @@ use crate::shell::Shell;
 use crate::verdict::{Comparison, Family, Judged, Looks, Numbers, Verdict, errors_limit};
 use crate::warning::Warning;
 
-/// There is one look, at everything.
-const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
-
 /// What two baselines of one package say of each other.
 struct ComparedPackage {
     measured: MeasuredPackage,
@@ -150,7 +147,7 @@ fn compare_package(
             .details("tolerances that cannot be judged", lines)
             .help("leave the tolerance out: a lower quantile is then judged in its place")
     })?;
-    let comparison = Comparison::look_at_numbers(&sides, &family.for_numbers(), ONE_LOOK);
+    let comparison = Comparison::look_at_numbers(&sides, &family.for_numbers(), Looks::ONLY);
     let differences = numbers.told_differences();
     Ok(ComparedPackage { measured, candidate, numbers, differences, one_sided, comparison })
 }

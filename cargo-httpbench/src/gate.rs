@@ -75,7 +75,7 @@ mod tests {
         Comparison {
             cells: verdicts.iter().map(cell).collect(),
             not_gated: Vec::new(),
-            looks: Looks { planned: 1, this: 1 },
+            looks: Looks::ONLY,
             alpha: ALPHA,
         }
     }

@@ -213,7 +213,7 @@ mod tests {
         }
         let package = package(vec![candidate]);
         let family = Family::fix(&package, 1.0, &[]).expect("supported").for_numbers();
-        let looks = Looks { planned: 1, this: 1 };
+        let looks = Looks::ONLY;
         let comparison = Comparison::look_at_numbers(&numbers.beside(&package), &family, looks);
         comparison.cells.iter().map(|cell| (cell.verdict, cell.reason)).collect()
     }

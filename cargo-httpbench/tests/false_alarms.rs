@@ -45,13 +45,14 @@ fn run(cells: usize, tolerance: Ratio, round_of: &mut dyn FnMut(usize) -> f64) -
         .collect();
     let mut verdicts = Vec::new();
     let mut outcome = Outcome::default();
-    for (look, until) in [(1, first), (2, ROUNDS)] {
+    let looks = std::iter::successors(Some(Looks::first_of(2)), |looks| looks.next());
+    for (looks, until) in looks.zip([first, ROUNDS]) {
         for (cell, evidence) in family.iter_mut().enumerate() {
             evidence.differences.extend((evidence.differences.len()..until).map(|_| round_of(cell)));
         }
-        let decisions = decide(&family, ALPHA, Looks { planned: 2, this: look });
+        let decisions = decide(&family, ALPHA, looks);
         verdicts = decisions.iter().map(|decision| decision.verdict).collect();
-        outcome.first_cell_at_once |= look == 1 && verdicts[0] == Verdict::Regressed;
+        outcome.first_cell_at_once |= looks.this() == 1 && verdicts[0] == Verdict::Regressed;
         if verdicts.iter().all(|verdict| *verdict != Verdict::Inconclusive) {
             break;
         }

@@ -376,8 +376,7 @@ mod tests {
 
     /// What the legend says of the arms.
     fn told(arms: &Arms) -> Vec<String> {
-        let comparison =
-            Comparison { cells: Vec::new(), not_gated: Vec::new(), looks: Looks { planned: 1, this: 1 }, alpha: ALPHA };
+        let comparison = Comparison { cells: Vec::new(), not_gated: Vec::new(), looks: Looks::ONLY, alpha: ALPHA };
         legend(&comparison, arms).split_off(1)
     }
 

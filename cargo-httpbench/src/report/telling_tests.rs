@@ -54,7 +54,7 @@ impl Told {
     fn compared(mut self, failed: impl FnOnce(&mut MeasuredPackage)) -> String {
         let family = Family::fix(&self.package, 1.0, &self.one_sided.new).expect("no tolerance was written");
         failed(&mut self.package);
-        let comparison = Comparison::look(&self.package, &family, Looks { planned: 1, this: 1 });
+        let comparison = Comparison::look(&self.package, &family, Looks::ONLY);
         let with = "baseline `main` (saved 2026-11-29T10:00:00Z, commit 1a2b3c4d5e)";
         let origin = Origin { commit: None, executable_sha256: Some(Sha256Hex::of_bytes(b"server")) };
         let (origin, fingerprint) = (&origin, &fingerprint());

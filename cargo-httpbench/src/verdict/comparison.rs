@@ -122,7 +122,7 @@ impl Comparison {
         let demands = Demands {
             alpha,
             alpha_of_a_cell: alpha / family.cells.len().max(1) as f64,
-            fewest_rounds: fewest_rounds(family.cells.len(), looks.planned, family.alpha) as usize,
+            fewest_rounds: fewest_rounds(family.cells.len(), looks.planned(), family.alpha) as usize,
         };
         let cells = family
             .cells
@@ -316,7 +316,6 @@ mod tests {
     use crate::measure::Disturbance;
     use crate::measure::sample::{beside, failing_round, open_round, package, round, scenario};
 
-    const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
     const P99: Compared = Compared::Metric(Metric::P99);
     const THROUGHPUT: Compared = Compared::Metric(Metric::Throughput);
 
@@ -342,7 +341,7 @@ mod tests {
         let mut package = package(vec![scenario]);
         let family = Family::fix(&package, 1.0, &[]).expect("every quantile is supported");
         then(&mut package.scenarios[0]);
-        Comparison::look(&package, &family, ONE_LOOK)
+        Comparison::look(&package, &family, Looks::ONLY)
     }
 
     fn cell(comparison: &Comparison, compared: Compared) -> &CellReport {
@@ -387,7 +386,7 @@ mod tests {
         scenario.confirmation = rounds(500, 8);
         let package = package(vec![scenario]);
         let half = Family::fix(&package, 0.5, &[]).expect("every quantile is supported");
-        let confidence = |planned| Comparison::look(&package, &half, Looks { planned, this: 1 }).confidence();
+        let confidence = |planned| Comparison::look(&package, &half, Looks::first_of(planned)).confidence();
         assert!((confidence(1) - 0.95).abs() < 1e-9 && (confidence(2) - 0.975).abs() < 1e-9);
     }
 

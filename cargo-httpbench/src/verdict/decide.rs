@@ -32,20 +32,48 @@ pub struct Evidence {
     pub differences: Vec<f64>,
 }
 
-/// How sure a look must be.
+/// How sure a look must be: which of how many planned ones it is.
+///
+/// A plan can only be gone through, from its first look to its last. Looking after every round as if that were the only look finds
+/// a change in anything, sooner or later (Armitage, McPherson and Rowe 1969, "Repeated significance tests on accumulating data").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// Looks that the plan holds, at least 1.
-    pub planned: u32,
-    /// This one, from 1.
-    pub this: u32,
+    planned: u32,
+    this: u32,
 }
 
 impl Looks {
+    /// The only look of its plan.
+    pub const ONLY: Self = Self { planned: 1, this: 1 };
+
+    /// The first look of a plan with so many; none counts as one.
+    #[must_use]
+    pub const fn first_of(planned: u32) -> Self {
+        Self { planned: if planned == 0 { 1 } else { planned }, this: 1 }
+    }
+
+    /// The one after this; `None` after the last.
+    #[must_use]
+    pub const fn next(self) -> Option<Self> {
+        if self.this < self.planned { Some(Self { planned: self.planned, this: self.this + 1 }) } else { None }
+    }
+
+    /// Looks that the plan holds, at least 1.
+    #[must_use]
+    pub const fn planned(self) -> u32 {
+        self.planned
+    }
+
+    /// This one, from 1.
+    #[must_use]
+    pub const fn this(self) -> u32 {
+        self.this
+    }
+
     /// What each look may spend of α.
     #[must_use]
     pub fn alpha(self, alpha: f64) -> f64 {
-        alpha / f64::from(self.planned.max(1))
+        alpha / f64::from(self.planned)
     }
 }
 
@@ -207,8 +235,6 @@ mod tests {
 
     use super::*;
 
-    const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
-
     fn evidence(compared: Compared, tolerance: f64, differences: &[f64]) -> Evidence {
         Evidence { compared, tolerance: Ratio(tolerance), differences: differences.to_vec() }
     }
@@ -219,17 +245,17 @@ mod tests {
     }
 
     fn verdict_of(differences: &[f64], tolerance: f64) -> Decision {
-        decide(&[evidence(Compared::Metric(Metric::P99), tolerance, differences)], ALPHA, ONE_LOOK)[0]
+        decide(&[evidence(Compared::Metric(Metric::P99), tolerance, differences)], ALPHA, Looks::ONLY)[0]
     }
 
     #[test]
     fn clear_slowdown_is_regressed_and_its_mirror_image_improved() {
         for compared in [Compared::Metric(Metric::P99), Compared::Metric(Metric::Throughput)] {
-            let worse = decide(&[evidence(compared, 0.05, &around(0.10, 0.01, 12))], ALPHA, ONE_LOOK)[0];
+            let worse = decide(&[evidence(compared, 0.05, &around(0.10, 0.01, 12))], ALPHA, Looks::ONLY)[0];
             assert_eq!(worse.verdict, Verdict::Regressed);
             let interval = worse.interval.expect("twelve rounds");
             assert!(0.08 < interval.low && interval.high < 0.12, "{interval:?}");
-            let better = decide(&[evidence(compared, 0.05, &around(-0.10, 0.01, 12))], ALPHA, ONE_LOOK)[0];
+            let better = decide(&[evidence(compared, 0.05, &around(-0.10, 0.01, 12))], ALPHA, Looks::ONLY)[0];
             assert_eq!(better.verdict, Verdict::Improved);
         }
     }
@@ -259,9 +285,12 @@ mod tests {
     #[test]
     fn cell_without_rounds_is_inconclusive_and_keeps_its_place_in_the_family() {
         let compared = Compared::Metric(Metric::P99);
-        let alone = decide(&[evidence(compared, 0.05, &around(0.1, 0.01, 5))], ALPHA, ONE_LOOK);
-        let beside =
-            decide(&[evidence(compared, 0.05, &around(0.1, 0.01, 5)), evidence(compared, 0.05, &[])], ALPHA, ONE_LOOK);
+        let alone = decide(&[evidence(compared, 0.05, &around(0.1, 0.01, 5))], ALPHA, Looks::ONLY);
+        let beside = decide(
+            &[evidence(compared, 0.05, &around(0.1, 0.01, 5)), evidence(compared, 0.05, &[])],
+            ALPHA,
+            Looks::ONLY,
+        );
         assert_eq!((alone[0].verdict, beside[0].verdict), (Verdict::Regressed, Verdict::Inconclusive));
         assert_eq!((beside[1].verdict, beside[1].estimate), (Verdict::Inconclusive, None));
     }
@@ -270,8 +299,9 @@ mod tests {
     fn exchanged_arms_flip_every_sign_and_nothing_else() {
         let compared = Compared::Metric(Metric::CpuPerRequest);
         let differences = [0.031, 0.052, 0.047, 0.029, 0.061, 0.038, 0.044, 0.055, 0.027, 0.049];
-        let there = decide(&[evidence(compared, 0.03, &differences)], ALPHA, ONE_LOOK)[0];
-        let back = decide(&[evidence(compared, 0.03, &differences.map(|difference| -difference))], ALPHA, ONE_LOOK)[0];
+        let there = decide(&[evidence(compared, 0.03, &differences)], ALPHA, Looks::ONLY)[0];
+        let back =
+            decide(&[evidence(compared, 0.03, &differences.map(|difference| -difference))], ALPHA, Looks::ONLY)[0];
         assert_eq!((there.verdict, back.verdict), (Verdict::Regressed, Verdict::Improved));
         assert_eq!((there.p_worse, there.p_better), (back.p_better, back.p_worse));
         let (there_interval, back_interval) = (there.interval.expect("ten"), back.interval.expect("ten"));

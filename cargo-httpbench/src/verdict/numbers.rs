@@ -187,8 +187,6 @@ mod tests {
     use crate::verdict::ReferenceState;
 
     const P99: Compared = Compared::Metric(Metric::P99);
-    const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
-
     /// Rounds around a log-ratio, 1 % apart at most, beside a reference server of so many answers per second.
     fn rounds(centre: f64, count: u32, throughput: f64) -> Vec<AgainstReference> {
         let round = |index: u32| AgainstReference {
@@ -206,7 +204,7 @@ mod tests {
     fn look(numbers: Numbers) -> CellReport {
         let gated = Gated { scenario: 0, compared: P99, tolerance: Ratio(0.03), stands_for: None };
         let family = Family { cells: vec![gated], not_gated: Vec::new(), alpha: ALPHA }.for_numbers();
-        Comparison::look_at_numbers(&[numbers], &family, ONE_LOOK).cells.remove(0)
+        Comparison::look_at_numbers(&[numbers], &family, Looks::ONLY).cells.remove(0)
     }
 
     fn said(numbers: Numbers) -> (Verdict, Option<Reason>) {

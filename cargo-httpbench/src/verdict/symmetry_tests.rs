@@ -17,8 +17,6 @@ use crate::measure::sample::{beside, package, round, scenario};
 use crate::measure::{BASELINE, CANDIDATE, Disturbance, MeasuredPackage, MeasuredRound, MeasuredScenario};
 use crate::stats::Interval;
 
-const ONE_LOOK: Looks = Looks { planned: 1, this: 1 };
-
 /// What one arm did in one round: good exchanges, exchanges that failed, time of an exchange and CPU time of one, in microseconds.
 type ArmRound = (u64, u64, u64, u64);
 
@@ -147,7 +145,7 @@ proptest! {
 
     #[test]
     fn exchanged_arms_flip_every_sign_and_nothing_else(mut package in some_package(), planned in 1..3u32) {
-        let looks = Looks { planned, this: 1 };
+        let looks = Looks::first_of(planned);
         let family = family(&mut package);
         let there = Comparison::look(&package, &family, looks);
         exchange(&mut package);
@@ -163,14 +161,14 @@ proptest! {
         let alone = {
             let mut package = package(vec![one]);
             let family = family(&mut package);
-            (Comparison::look(&package, &family, ONE_LOOK), package)
+            (Comparison::look(&package, &family, Looks::ONLY), package)
         };
         let (alone, package_alone) = alone;
         let mut scenarios = package_alone.scenarios;
         scenarios.extend(others.scenarios);
         let mut package = package(scenarios);
         let family = family(&mut package);
-        let among = Comparison::look(&package, &family, ONE_LOOK);
+        let among = Comparison::look(&package, &family, Looks::ONLY);
         for (alone, among) in alone.cells.iter().zip(among.of_scenario(0)) {
             prop_assert_eq!(alone.decision.estimate, among.decision.estimate);
             prop_assert!(among.decision.p_worse >= alone.decision.p_worse);
@@ -182,8 +180,8 @@ proptest! {
     #[test]
     fn second_look_makes_each_of_both_more_careful(mut package in some_package()) {
         let family = family(&mut package);
-        let one = Comparison::look(&package, &family, ONE_LOOK);
-        let two = Comparison::look(&package, &family, Looks { planned: 2, this: 1 });
+        let one = Comparison::look(&package, &family, Looks::ONLY);
+        let two = Comparison::look(&package, &family, Looks::first_of(2));
         prop_assert!(two.confidence() > one.confidence());
         for (one, two) in one.cells.iter().zip(&two.cells) {
             prop_assert!(is_no_bolder(two, one), "{two:?} {one:?}");
@@ -195,11 +193,11 @@ proptest! {
         // Undisturbed fresh rounds make disturbed first ones weigh less: that is another matter.
         package.scenarios.iter_mut().for_each(|scenario| scenario.discarded.clear());
         let family = family(&mut package);
-        let with = Comparison::look(&package, &family, ONE_LOOK);
+        let with = Comparison::look(&package, &family, Looks::ONLY);
         for scenario in &mut package.scenarios {
             scenario.confirmation.clear();
         }
-        let without = Comparison::look(&package, &family, ONE_LOOK);
+        let without = Comparison::look(&package, &family, Looks::ONLY);
         for (with, without) in with.cells.iter().zip(&without.cells) {
             prop_assert!(is_no_bolder(with, without), "{with:?} {without:?}");
         }
@@ -213,7 +211,7 @@ fn made_up_packages_come_to_every_verdict() {
     for _ in 0..64 {
         let mut package = some_package().new_tree(&mut runner).expect("nothing is filtered out").current();
         let family = family(&mut package);
-        seen.extend(Comparison::look(&package, &family, ONE_LOOK).cells.iter().map(|cell| cell.verdict));
+        seen.extend(Comparison::look(&package, &family, Looks::ONLY).cells.iter().map(|cell| cell.verdict));
     }
     for verdict in [Verdict::Regressed, Verdict::Improved, Verdict::Unchanged, Verdict::Inconclusive, Verdict::Invalid]
     {
