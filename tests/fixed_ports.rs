@@ -19,7 +19,7 @@ fn with_hard_coded_baseline() -> Project {
         "#[http_bench]\nfn add() -> Request {\n    Request::post(\"/\")\n}\n\nfn main()",
     );
     project.write("httpbench.toml", "[defaults]\nbaseline-dir = \"kept\"\nwarm-up = \"20ms\"\nduration = \"400ms\"\n");
-    project.httpbench().args(["--save-baseline", "main"]).run().assert_code(0);
+    project.httpbench().args(["--quick", "--save-baseline", "main"]).run().assert_code(0);
     project
 }
 
@@ -65,7 +65,7 @@ fn arms_with_one_hard_coded_port_run_one_at_a_time_where_it_cannot_be_redirected
 fn hard_coded_ports_of_both_arms_are_redirected_and_the_report_says_so() {
     let _alone = PORT.lock().unwrap_or_else(PoisonError::into_inner);
     let project = with_hard_coded_baseline();
-    let outcome = project.httpbench().args(COMPARED).run();
+    let outcome = project.httpbench().arg("index").args(COMPARED).run();
     let (verdicts, arms) = verdicts(&outcome);
     assert!(!verdicts.is_empty(), "{outcome}");
     assert_eq!((arms["run"].as_str(), arms["ports"].as_str()), (Some("together"), Some("redirect")));

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use httpbench_tests::{Folder, Project, cargo, fixtures_target, host};
+use nix::sys::signal::Signal;
 
 fn sorted(mut names: Vec<&str>) -> Vec<String> {
     names.sort_unstable();
@@ -120,8 +121,7 @@ fn target_directories_of_every_kind_are_found_through_cargo() {
     let project = Project::copy("plain");
     // Intermediate artifacts lie where those of all fixtures lie, so that nothing is compiled anew but for a target of its own.
     let shared = fixtures_target().to_str().expect("the path is UTF-8");
-    // One connection, because an engine without optimisation cannot keep up with a server on many, which is 107.
-    let short = || project.httpbench().short().args(["index", "--connections", "1"]);
+    let short = || project.httpbench().short().arg("index");
 
     // Relative to the folder in which the command is called.
     let relative = short().env("CARGO_TARGET_DIR", "somewhere/target").env("CARGO_BUILD_BUILD_DIR", shared).run();
@@ -129,13 +129,14 @@ fn target_directories_of_every_kind_are_found_through_cargo() {
     assert!(project.root().join("somewhere/target/release").exists(), "{relative}");
     assert!(!project.root().join("somewhere/target/release/deps").exists(), "{relative}");
 
-    // The flag wins over the variable; the target's own folder is in between.
-    let flag = short()
-        .args(["--target-dir", "somewhere/target", "--target", &host(), "--profile", "dev"])
-        .env("CARGO_BUILD_BUILD_DIR", shared)
-        .run();
-    flag.assert_code(0);
-    assert!(project.root().join("somewhere/target").join(host()).join("debug").exists(), "{flag}");
+    // The flag wins over the variable; the target's own folder is in between. A server alone, because the engine would be compiled
+    // anew for a target.
+    let flags = ["serve", "--target-dir", "somewhere/target", "--target", &host()];
+    let mut server = project.httpbench().args(flags).start();
+    server.wait_for_text("http://");
+    server.signal_group(Signal::SIGINT);
+    server.wait().assert_code(130);
+    assert!(project.root().join("somewhere/target").join(host()).join("release/plain").exists());
 
     // From the configuration of cargo, which wants a path without a quotation mark here.
     let config = format!("[build]\ntarget-dir = \"somewhere/other/target\"\nbuild-dir = '{shared}'\n");
