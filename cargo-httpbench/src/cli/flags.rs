@@ -27,7 +27,7 @@ Examples:
   cargo httpbench --save-baseline main         Keep the numbers and the server as baseline `main`
   cargo httpbench --baseline main              Measure against it; exit 100 on a regression
   cargo httpbench baseline list                Print the baselines that are kept
-  cargo httpbench selftest                     What can be found on this machine, in about three minutes
+  cargo httpbench selftest                     What can be found on this machine, in three to four minutes
   cargo httpbench serve --bin shop             Start the server as a run would, and keep it up
   cargo httpbench load http://localhost:8080/  Load whatever listens there, without a project
 

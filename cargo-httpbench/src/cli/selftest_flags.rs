@@ -10,7 +10,7 @@ use super::flags::OutputFlags;
 use crate::config;
 use crate::selftest::{Change, Speed};
 
-/// Needs no project. Without `--long` it takes about three minutes and keeps nothing.
+/// Needs no project. Without `--long` it takes three to four minutes and keeps nothing.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Selftest")]
 pub(super) struct SelftestFlags {

@@ -74,7 +74,7 @@ pub struct SelftestOptions {
 /// How much of a selftest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Length {
-    /// About three minutes; nothing is kept.
+    /// Three to four minutes; nothing is kept.
     #[default]
     Short,
     /// Every kind of comparison many times, all kept in a file.

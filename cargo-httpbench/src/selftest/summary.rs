@@ -204,7 +204,7 @@ fn sentence(group: &Group) -> String {
     }
     if group.discarded_rounds > 0 {
         parts.push(format!(
-            "{} rounds were discarded because something disturbed them, and {} counted",
+            "rounds that something disturbed, and that were discarded: {}; rounds that counted: {}",
             group.discarded_rounds, group.measured_rounds
         ));
     }
